@@ -1,0 +1,74 @@
+//! The calls an adapter answers.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::{
+    AdapterError, Capabilities, IdempotencyKey, InputAnswers, JobRef, Observation, SubmitRequest, Timestamp,
+};
+
+/// Speaks to one provider: one account at one external system.
+///
+/// Holds configuration and a transport, never per-job memory: any call may come after a restart, or from another process
+/// (clause C7). Every call ends within [`CallContext::timeout`]. Dropping a call's future must be harmless.
+#[async_trait]
+pub trait Adapter: fmt::Debug + Send + Sync + 'static {
+    /// What this tool of the provider can do. Pure; each field has a clause for true and one for false.
+    fn capabilities(&self, tool: &str) -> Capabilities;
+
+    /// Starts one job. Where `idempotent_submit` is claimed, a repeated key gives the first job (clause C4).
+    async fn submit(&self, cx: &CallContext, request: SubmitRequest) -> Result<Submitted, AdapterError>;
+
+    /// Looks for the job that an earlier submit with this key started; `None` means the provider is sure there is none.
+    async fn find(&self, cx: &CallContext, key: &IdempotencyKey) -> Result<Option<JobRef>, AdapterError>;
+
+    /// Looks at one job. Never changes it. A job that the provider does not know is `ErrorKind::NotFound` (clause C6).
+    async fn poll(&self, cx: &CallContext, job: &JobRef) -> Result<Observation, AdapterError>;
+
+    /// Asks the provider to stop the job. Harmless when repeated, and on a finished job (clause C5).
+    async fn cancel(&self, cx: &CallContext, job: &JobRef) -> Result<CancelOutcome, AdapterError>;
+
+    /// Hands over what a person answered. Handing over the same answers again must not act twice (clause C13).
+    async fn provide(&self, cx: &CallContext, job: &JobRef, answers: &InputAnswers) -> Result<(), AdapterError>;
+}
+
+/// What every call is told.
+#[derive(Clone, Debug)]
+pub struct CallContext {
+    /// The configured tool that the job belongs to.
+    pub tool: String,
+    /// The key of the task's submit; stable over the task's life, not secret, fit for tags and log lines at the provider.
+    pub key: IdempotencyKey,
+    /// The call must end within this time.
+    pub timeout: Duration,
+    /// When the task was created.
+    pub started_at: Timestamp,
+}
+
+/// What a successful submit gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Submitted {
+    /// The job, with every handle learned so far.
+    pub job: JobRef,
+    /// What the answer already said of the job; `None` when the first poll shall tell. A job may be finished at once.
+    pub observation: Option<Observation>,
+}
+
+impl From<JobRef> for Submitted {
+    fn from(job: JobRef) -> Self {
+        Self { job, observation: None }
+    }
+}
+
+/// How the provider took a wish to cancel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelOutcome {
+    /// Asked; a later poll tells whether it stopped.
+    Requested,
+    /// The job had ended already.
+    AlreadyEnded,
+    /// The provider refuses to stop this job; it runs on.
+    Refused,
+}

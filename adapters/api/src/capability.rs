@@ -1,0 +1,14 @@
+//! What an adapter claims to be able to do.
+
+/// One field, one clause: the kit tests the promise where it is `true` and the refusal where it is `false`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// A repeated submit with the same key gives the first job and starts no second one.
+    pub idempotent_submit: bool,
+    /// A job can be found again by the key of its submit.
+    pub find: bool,
+    /// A running job can be asked to stop.
+    pub cancel: bool,
+    /// A job may wait for a person, and takes answers.
+    pub input: bool,
+}

@@ -1,0 +1,31 @@
+//! The contract between the gateway and the code that speaks to a job system.
+//!
+//! Everything an adapter may know is in this crate; it is the bottom of the workspace, so an adapter cannot see MCP, the
+//! store or the engine. The numbered clauses of the contract are in this crate's `README.md`; the test kit runs them.
+#![doc = include_str!("../README.md")]
+
+mod adapter;
+mod capability;
+mod clock;
+mod error;
+mod input;
+mod issue;
+mod job;
+mod random;
+mod secret;
+mod spec;
+mod transport;
+
+pub use adapter::{Adapter, CallContext, CancelOutcome, Submitted};
+pub use capability::Capabilities;
+pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
+pub use error::{AdapterError, ErrorKind, Operation, Retry};
+pub use input::{InputAction, InputAnswer, InputAnswers, InputKind, InputRequest};
+pub use issue::{Issue, Issues, Place, Segment};
+pub use job::{
+    IdempotencyKey, JobFailure, JobOutput, JobRef, JobState, Observation, Part, Progress, SubmitRequest,
+};
+pub use random::{FixedRandom, OsRandom, Random};
+pub use secret::{EnvAndFiles, Secret, SecretError, SecretRef, SecretSource};
+pub use spec::{AdapterFactory, AdapterSpec, CheckedAdapter, Deps, ToolWords, factory};
+pub use transport::{Sent, Transport, TransportLimits, parse_retry_after};

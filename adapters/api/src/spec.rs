@@ -1,0 +1,153 @@
+//! What an author writes once per kind: words, meaning, construction: three steps that cannot be mixed up.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{Adapter, Clock, Issue, Issues, Place, Random, SecretSource, Transport};
+
+/// One kind of job API.
+pub trait AdapterSpec: fmt::Debug + Send + Sync + 'static {
+    /// What users write after `adapter:`.
+    const KIND: &'static str;
+    /// The words of a provider section beyond the common ones. `deny_unknown_fields`.
+    type Config: DeserializeOwned + JsonSchema;
+    /// The words of a tool's `job:` section. `deny_unknown_fields`.
+    type Tool: DeserializeOwned + JsonSchema;
+    /// What the words mean: parsed URLs, compiled templates, total status rules.
+    type Checked: Send + Sync + 'static;
+    /// What it builds.
+    type Adapter: Adapter;
+
+    /// From words to meaning. Pure: no network, no environment, no clock. Collects every issue; the provider section
+    /// lies at `place`, each tool's `job:` section at [`ToolWords::place`].
+    fn check(place: &Place, config: Self::Config, tools: Vec<ToolWords<Self::Tool>>, issues: &mut Issues) -> Option<Self::Checked>;
+
+    /// From meaning to thing. May read secrets. Must not spawn, must not call the provider.
+    fn build(checked: &Self::Checked, deps: &Deps) -> Result<Self::Adapter, Issue>;
+}
+
+/// A tool's words for its adapter.
+#[derive(Clone, Debug)]
+pub struct ToolWords<T> {
+    /// The tool's name.
+    pub name: String,
+    /// The tool's JSON Schema for arguments, for checks against templates.
+    pub input_schema: Value,
+    /// Where the section is, for issues.
+    pub place: Place,
+    /// The section.
+    pub words: T,
+}
+
+/// The world, as values.
+#[derive(Clone, Debug)]
+pub struct Deps {
+    /// The provider's name in the configuration.
+    pub provider: String,
+    /// The place of the provider's section, for issues.
+    pub place: Place,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub random: Arc<dyn Random>,
+    /// Secrets.
+    pub secrets: Arc<dyn SecretSource>,
+    /// HTTP.
+    pub transport: Transport,
+    /// A folder for adapters that are their own provider (the mock); not for per-job memory.
+    pub data_dir: Option<PathBuf>,
+}
+
+/// The erased face of an [`AdapterSpec`], for the registry.
+pub trait AdapterFactory: fmt::Debug + Send + Sync {
+    /// What users write after `adapter:`.
+    fn kind(&self) -> &'static str;
+    /// The schema of a provider section's own words.
+    fn provider_schema(&self, generator: &mut SchemaGenerator) -> Schema;
+    /// The schema of a tool's `job:` section.
+    fn tool_schema(&self, generator: &mut SchemaGenerator) -> Schema;
+    /// Words to meaning; pure. `place` is where the provider section is.
+    fn check(&self, place: &Place, config: Value, tools: Vec<ToolWords<Value>>, issues: &mut Issues) -> Option<Box<dyn CheckedAdapter>>;
+}
+
+/// Checked words, ready to build.
+pub trait CheckedAdapter: fmt::Debug + Send + Sync {
+    /// Meaning to thing.
+    fn build(&self, deps: &Deps) -> Result<Arc<dyn Adapter>, Issue>;
+}
+
+/// The erased face of `S`.
+#[must_use]
+pub fn factory<S: AdapterSpec>() -> Box<dyn AdapterFactory> {
+    Box::new(Erased::<S>(PhantomData))
+}
+
+struct Erased<S>(PhantomData<fn() -> S>);
+
+impl<S: AdapterSpec> fmt::Debug for Erased<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AdapterFactory({})", S::KIND)
+    }
+}
+
+impl<S: AdapterSpec> AdapterFactory for Erased<S> {
+    fn kind(&self) -> &'static str {
+        S::KIND
+    }
+
+    fn provider_schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<S::Config>()
+    }
+
+    fn tool_schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<S::Tool>()
+    }
+
+    fn check(&self, place: &Place, config: Value, tools: Vec<ToolWords<Value>>, issues: &mut Issues) -> Option<Box<dyn CheckedAdapter>> {
+        let config: Option<S::Config> = typed(config, place, issues);
+        let named = tools.len();
+        let tools: Vec<ToolWords<S::Tool>> = tools
+            .into_iter()
+            .filter_map(|ToolWords { name, input_schema, place, words }| {
+                typed(words, &place, issues).map(|words| ToolWords { name, input_schema, place, words })
+            })
+            .collect();
+        let complete = tools.len() == named;
+        let mut found = Issues::new();
+        let checked = S::check(place, config?, tools, &mut found);
+        let clean = found.is_empty();
+        issues.extend_under(&Place::root(), found);
+        checked.filter(|_| clean && complete).map(|checked| Box::new(Meaning::<S>(checked)) as Box<dyn CheckedAdapter>)
+    }
+}
+
+/// Reads a section into its words, or notes why that cannot be.
+fn typed<T: DeserializeOwned>(value: Value, place: &Place, issues: &mut Issues) -> Option<T> {
+    match serde_json::from_value(value) {
+        Ok(words) => Some(words),
+        Err(error) => {
+            issues.add(place.clone(), error.to_string());
+            None
+        }
+    }
+}
+
+struct Meaning<S: AdapterSpec>(S::Checked);
+
+impl<S: AdapterSpec> fmt::Debug for Meaning<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CheckedAdapter({})", S::KIND)
+    }
+}
+
+impl<S: AdapterSpec> CheckedAdapter for Meaning<S> {
+    fn build(&self, deps: &Deps) -> Result<Arc<dyn Adapter>, Issue> {
+        S::build(&self.0, deps).map(|adapter| Arc::new(adapter) as Arc<dyn Adapter>)
+    }
+}

@@ -1,0 +1,2 @@
+//! jobgate
+fn main() {}
