@@ -7,6 +7,7 @@
 mod adapter;
 mod capability;
 mod clock;
+mod duration;
 mod error;
 mod input;
 mod issue;
@@ -19,12 +20,11 @@ mod transport;
 pub use adapter::{Adapter, CallContext, CancelOutcome, Submitted};
 pub use capability::Capabilities;
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
+pub use duration::HumanDuration;
 pub use error::{AdapterError, ErrorKind, Operation, Retry};
 pub use input::{InputAction, InputAnswer, InputAnswers, InputKind, InputRequest};
 pub use issue::{Issue, Issues, Place, Segment};
-pub use job::{
-    IdempotencyKey, JobFailure, JobOutput, JobRef, JobState, Observation, Part, Progress, SubmitRequest,
-};
+pub use job::{IdempotencyKey, JobFailure, JobOutput, JobRef, JobState, Observation, Part, Progress, SubmitRequest};
 pub use random::{FixedRandom, OsRandom, Random};
 pub use secret::{EnvAndFiles, Secret, SecretError, SecretRef, SecretSource};
 pub use spec::{AdapterFactory, AdapterSpec, CheckedAdapter, Deps, ToolWords, factory};
