@@ -1,1 +1,4 @@
-//! jobgate
+//! jobgate: the gateway that turns any asynchronous job API into durable MCP tasks.
+
+pub mod domain;
+pub mod store;

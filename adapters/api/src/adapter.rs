@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{
-    AdapterError, Capabilities, IdempotencyKey, InputAnswers, JobRef, Observation, SubmitRequest, Timestamp,
-};
+use crate::{AdapterError, Capabilities, IdempotencyKey, InputAnswers, JobRef, Observation, SubmitRequest, Timestamp};
 
 /// Speaks to one provider: one account at one external system.
 ///

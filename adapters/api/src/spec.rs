@@ -26,7 +26,12 @@ pub trait AdapterSpec: fmt::Debug + Send + Sync + 'static {
 
     /// From words to meaning. Pure: no network, no environment, no clock. Collects every issue; the provider section
     /// lies at `place`, each tool's `job:` section at [`ToolWords::place`].
-    fn check(place: &Place, config: Self::Config, tools: Vec<ToolWords<Self::Tool>>, issues: &mut Issues) -> Option<Self::Checked>;
+    fn check(
+        place: &Place,
+        config: Self::Config,
+        tools: Vec<ToolWords<Self::Tool>>,
+        issues: &mut Issues,
+    ) -> Option<Self::Checked>;
 
     /// From meaning to thing. May read secrets. Must not spawn, must not call the provider.
     fn build(checked: &Self::Checked, deps: &Deps) -> Result<Self::Adapter, Issue>;
@@ -73,7 +78,13 @@ pub trait AdapterFactory: fmt::Debug + Send + Sync {
     /// The schema of a tool's `job:` section.
     fn tool_schema(&self, generator: &mut SchemaGenerator) -> Schema;
     /// Words to meaning; pure. `place` is where the provider section is.
-    fn check(&self, place: &Place, config: Value, tools: Vec<ToolWords<Value>>, issues: &mut Issues) -> Option<Box<dyn CheckedAdapter>>;
+    fn check(
+        &self,
+        place: &Place,
+        config: Value,
+        tools: Vec<ToolWords<Value>>,
+        issues: &mut Issues,
+    ) -> Option<Box<dyn CheckedAdapter>>;
 }
 
 /// Checked words, ready to build.
@@ -109,7 +120,13 @@ impl<S: AdapterSpec> AdapterFactory for Erased<S> {
         generator.subschema_for::<S::Tool>()
     }
 
-    fn check(&self, place: &Place, config: Value, tools: Vec<ToolWords<Value>>, issues: &mut Issues) -> Option<Box<dyn CheckedAdapter>> {
+    fn check(
+        &self,
+        place: &Place,
+        config: Value,
+        tools: Vec<ToolWords<Value>>,
+        issues: &mut Issues,
+    ) -> Option<Box<dyn CheckedAdapter>> {
         let config: Option<S::Config> = typed(config, place, issues);
         let named = tools.len();
         let tools: Vec<ToolWords<S::Tool>> = tools

@@ -62,7 +62,12 @@ impl Transport {
     /// `Unavailable` when nothing was sent; `OutcomeUnknown` for a [`Operation::Submit`] that may have arrived, `Unavailable`
     /// for any other call; `Protocol` for a body over the cap.
     #[expect(clippy::disallowed_methods, reason = "a deadline on the network is wall-clock time by nature")]
-    pub async fn send(&self, operation: Operation, request: Request<Bytes>, timeout: Duration) -> Result<Response<Bytes>, AdapterError> {
+    pub async fn send(
+        &self,
+        operation: Operation,
+        request: Request<Bytes>,
+        timeout: Duration,
+    ) -> Result<Response<Bytes>, AdapterError> {
         match tokio::time::timeout(timeout, self.exchange(operation, request)).await {
             Ok(answer) => answer,
             Err(_) => Err(lost(operation, Sent::Perhaps, format!("no answer within {} ms", timeout.as_millis()))),
@@ -80,7 +85,8 @@ impl Transport {
         let mut body = BytesMut::new();
         loop {
             let chunk = answer.chunk().await.map_err(|error| {
-                lost(operation, Sent::Perhaps, "the connection broke in the middle of the answer").with_source(error.without_url())
+                lost(operation, Sent::Perhaps, "the connection broke in the middle of the answer")
+                    .with_source(error.without_url())
             })?;
             let Some(chunk) = chunk else { break };
             if body.len() + chunk.len() > self.limits.max_body_bytes {
@@ -111,7 +117,13 @@ impl AdapterError {
     /// 404 and 410 `NotFound`, 429 `RateLimited`, other 4xx `Rejected`, 5xx `Unavailable` (for a submit: `OutcomeUnknown`, as
     /// nobody knows how far it got, except 503, which says that it was not taken), the rest `Protocol`. `Retry-After` is obeyed.
     #[must_use]
-    pub fn from_status(operation: Operation, status: StatusCode, headers: &HeaderMap, now: Timestamp, message: impl Into<String>) -> Self {
+    pub fn from_status(
+        operation: Operation,
+        status: StatusCode,
+        headers: &HeaderMap,
+        now: Timestamp,
+        message: impl Into<String>,
+    ) -> Self {
         let kind = match status.as_u16() {
             401 | 403 => ErrorKind::Unauthorized,
             404 | 410 if operation != Operation::Submit => ErrorKind::NotFound,
@@ -124,7 +136,9 @@ impl AdapterError {
         };
         let error = Self::new(kind, operation, message).with_status(status.as_u16());
         match (kind, parse_retry_after(headers, now)) {
-            (ErrorKind::RateLimited | ErrorKind::Unavailable | ErrorKind::OutcomeUnknown, Some(wait)) => error.with_retry(Retry::After(wait)),
+            (ErrorKind::RateLimited | ErrorKind::Unavailable | ErrorKind::OutcomeUnknown, Some(wait)) => {
+                error.with_retry(Retry::After(wait))
+            }
             _ => error,
         }
     }

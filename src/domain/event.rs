@@ -1,0 +1,109 @@
+//! The only things that change a task.
+
+use std::fmt;
+use std::time::Duration;
+
+use jobgate_adapter_api::{CancelOutcome, InputAnswers, JobFailure, JobRef, Observation};
+
+use super::{Fault, Principal, TaskError};
+
+/// Something that happened to a task. [`super::Task::apply`] says what it means in each state.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TaskEvent {
+    /// A further submit is about to be sent.
+    SubmitBegan,
+    /// A submit failed without effect, or may be repeated with the same key; it will be tried again.
+    SubmitDelayed(Fault),
+    /// The provider refused the job for good: the tool's own error.
+    SubmitRejected(JobFailure),
+    /// The provider runs a job for this task.
+    Accepted(JobRef),
+    /// A look at the job showed this.
+    Observed(Observation),
+    /// A look at the job failed; what is shown may be stale.
+    PollFailed(Fault),
+    /// The provider does not know the job, for the first time or again.
+    Missing(Fault),
+    /// The caller answered questions; those not open any more are ignored.
+    Answered(InputAnswers),
+    /// The answers reached the provider.
+    Provided,
+    /// Handing over the answers failed; it will be tried again.
+    ProvideFailed(Fault),
+    /// Someone wants the job stopped. With `at_once` the task is cancelled now and the job's own cancel stays owed.
+    CancelRequested {
+        /// The caller's wire form says that a cancelled task is cancelled before the reply.
+        at_once: bool,
+    },
+    /// The provider answered the wish to cancel.
+    CancelAnswered(CancelOutcome),
+    /// The provider has no cancel. With `abandon` the task ends as cancelled all the same.
+    CancelUnsupported {
+        /// The tool's policy.
+        abandon: bool,
+    },
+    /// The wish to cancel did not get through; it will be tried again.
+    CancelFailed(Fault),
+    /// The task cannot go on: a deadline, silence, a lost job, a fault that will not pass.
+    Faulted(TaskError),
+    /// The task's life was extended, because its job is still alive or has just ended.
+    LifeExtended(Duration),
+}
+
+impl TaskEvent {
+    /// The event's name in the audit trail.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::SubmitBegan => "submit_began",
+            Self::SubmitDelayed(_) => "submit_delayed",
+            Self::SubmitRejected(_) => "submit_rejected",
+            Self::Accepted(_) => "accepted",
+            Self::Observed(_) => "observed",
+            Self::PollFailed(_) => "poll_failed",
+            Self::Missing(_) => "missing",
+            Self::Answered(_) => "answered",
+            Self::Provided => "provided",
+            Self::ProvideFailed(_) => "provide_failed",
+            Self::CancelRequested { .. } => "cancel_requested",
+            Self::CancelAnswered(_) => "cancel_answered",
+            Self::CancelUnsupported { .. } => "cancel_unsupported",
+            Self::CancelFailed(_) => "cancel_failed",
+            Self::Faulted(_) => "faulted",
+            Self::LifeExtended(_) => "life_extended",
+        }
+    }
+}
+
+/// Why an event happened: who or what brought it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A caller's request.
+    Caller(Principal),
+    /// The submit of the job.
+    Submit,
+    /// A look at the job.
+    Poll,
+    /// The hand-over of answers or of a cancel.
+    Delivery,
+    /// A limit of time.
+    Limit,
+    /// The settling of what a crash left open.
+    Recovery,
+    /// An operator at the command line.
+    Operator,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Caller(principal) => write!(f, "caller {principal}"),
+            Self::Submit => f.write_str("submit"),
+            Self::Poll => f.write_str("poll"),
+            Self::Delivery => f.write_str("delivery to the provider"),
+            Self::Limit => f.write_str("limit"),
+            Self::Recovery => f.write_str("recovery"),
+            Self::Operator => f.write_str("operator"),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! What a task is and how it may change. Pure: no input or output, no clock, no serialisation.
+
+mod event;
+mod id;
+mod principal;
+pub mod schedule;
+mod task;
+mod tool;
+mod transition;
+
+pub use event::{Cause, TaskEvent};
+pub use id::{InvalidTaskId, TaskId};
+pub use jobgate_adapter_api::{
+    CancelOutcome, Clock, ErrorKind, IdempotencyKey, InputAction, InputAnswer, InputAnswers, InputKind, InputRequest, JobFailure,
+    JobOutput, JobRef, JobState, ManualClock, Observation, Part, Progress, Random, SystemClock, Timestamp,
+};
+pub use principal::Principal;
+pub use task::{
+    CallerKey, CancelProgress, Cancellation, Category, Fault, InputProgress, InputSlot, NewTask, Outcome, Revision, Status, Task,
+    TaskError, TaskState, ToolResult, Troubles,
+};
+pub use tool::{
+    Confirm, ExpiryPolicy, InputPolicy, NoCancelPolicy, PollPolicy, ProviderName, TaskMode, Tool, ToolName, ToolPolicy,
+};
+pub use transition::IllegalTransition;

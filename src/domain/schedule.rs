@@ -1,0 +1,173 @@
+//! When a task has to be looked at again, and what for: pure functions of the task, its policy and the moment.
+
+use std::time::Duration;
+
+use jobgate_adapter_api::{ErrorKind, Timestamp};
+
+use super::{Category, InputProgress, PollPolicy, Status, Task, TaskError, TaskState, ToolPolicy};
+
+/// The shortest interval that callers are told, so that nobody spins.
+const SHORTEST_CALLER_INTERVAL: Duration = Duration::from_millis(100);
+/// The first and the longest pause after a failed call.
+const BACKOFF: PollPolicy = PollPolicy { initial: Duration::from_secs(1), max: Duration::from_secs(60), factor: 2.0 };
+/// A provider whose answers are not its API's this often in a row is given up.
+pub const PROTOCOL_FAULTS_ALLOWED: u32 = 5;
+
+/// What a due task needs next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Nothing was started for certain: submit (again).
+    Submit,
+    /// A submit may have taken effect: find the job, or repeat with the same key.
+    Settle,
+    /// Tell the provider what was answered.
+    Provide,
+    /// Tell the provider to stop.
+    Cancel,
+    /// Look at the job.
+    Poll,
+    /// Nothing is left to do.
+    Nothing,
+}
+
+impl Work {
+    /// What `task` needs next. Answers go before a cancel only when there is none; a cancel goes before a look.
+    #[must_use]
+    pub fn of(task: &Task) -> Self {
+        match &task.state {
+            TaskState::Submitting { unsettled: true, .. } => Self::Settle,
+            TaskState::Submitting { unsettled: false, .. } => Self::Submit,
+            TaskState::Running { .. } | TaskState::InputRequired { .. } if task.owes_cancel() => Self::Cancel,
+            TaskState::Running { .. } | TaskState::InputRequired { .. } if !task.unprovided_answers().is_empty() => Self::Provide,
+            TaskState::Running { .. } | TaskState::InputRequired { .. } => Self::Poll,
+            TaskState::Ended { job: Some(_), .. } if task.owes_cancel() => Self::Cancel,
+            TaskState::Ended { job: None, .. } if task.owes_cancel() => Self::Settle,
+            TaskState::Ended { .. } => Self::Nothing,
+        }
+    }
+}
+
+/// The moment at which a worker has to look at `task` again; `None` when nothing is left to do.
+///
+/// `unit` in `0.0..1.0` spreads the moments by up to a tenth (requirement K1: jitter). `asked` is what the provider asked for
+/// (`Retry-After`, a hint in an observation) and is never undercut. Limits of time are moments to look, too.
+#[must_use]
+pub fn next_due(task: &Task, policy: &ToolPolicy, now: Timestamp, unit: f64, asked: Option<Duration>) -> Option<Timestamp> {
+    let pause = match Work::of(task) {
+        Work::Nothing => return None,
+        Work::Submit | Work::Settle | Work::Provide | Work::Poll if task.troubles.count > 0 => {
+            grown(BACKOFF, task.troubles.count - 1)
+        }
+        Work::Cancel if task.cancellation.as_ref().is_some_and(|wish| wish.attempts > 0) => {
+            grown(BACKOFF, task.cancellation.as_ref().map_or(0, |wish| wish.attempts) - 1)
+        }
+        Work::Submit | Work::Settle | Work::Provide | Work::Cancel => Duration::ZERO,
+        Work::Poll => grown(policy.poll, task.quiet_polls.saturating_sub(1)),
+    };
+    let pause = pause.mul_f64(1.0 + unit / 10.0).max(asked.unwrap_or_default());
+    let next = now.plus(pause);
+    let limit = if task.is_ended() { None } else { first_limit(task, policy) };
+    Some(limit.map_or(next, |limit| next.min(limit.max(now))))
+}
+
+/// The first moment at which a limit of time strikes.
+fn first_limit(task: &Task, policy: &ToolPolicy) -> Option<Timestamp> {
+    let silence = task.troubles.since.map(|since| since.plus(policy.silence_limit));
+    let submit = matches!(task.state, TaskState::Submitting { .. }).then(|| task.created_at.plus(policy.submit_budget));
+    let input = policy.input_timeout.and_then(|timeout| oldest_question(task).map(|asked| asked.plus(timeout)));
+    let gone = task.missing_since.map(|since| since.plus(policy.gone_grace));
+    [Some(task.deadline_at), silence, submit, input, gone].into_iter().flatten().min()
+}
+
+fn oldest_question(task: &Task) -> Option<Timestamp> {
+    task.inputs.values().filter(|slot| slot.progress == InputProgress::Open).map(|slot| slot.asked_at).min()
+}
+
+/// The limit that `task` has run into, as the error it ends with.
+#[must_use]
+pub fn limit_reached(task: &Task, policy: &ToolPolicy, now: Timestamp) -> Option<TaskError> {
+    if task.is_ended() {
+        return None;
+    }
+    let trouble = task.troubles.last.as_ref();
+    let why = trouble.map(|fault| format!(": {}", fault.message)).unwrap_or_default();
+    let error = |category, retryable, message: String| TaskError {
+        category,
+        message,
+        retryable,
+        attempts: task.troubles.count,
+        provider_status: trouble.and_then(|fault| fault.status),
+    };
+    if let Some(since) = task.missing_since
+        && now.since(since) >= policy.gone_grace
+    {
+        return Some(error(Category::Gone, false, "the provider no longer knows the job".to_owned()));
+    }
+    if task.troubles.protocol_run >= PROTOCOL_FAULTS_ALLOWED {
+        let message = format!("the provider's answers are not those of its API{why}");
+        return Some(error(Category::Provider(ErrorKind::Protocol), false, message));
+    }
+    if let TaskState::Submitting { unsettled, .. } = task.state
+        && now.since(task.created_at) >= policy.submit_budget.min(task.deadline_at.since(task.created_at))
+    {
+        return Some(if unsettled {
+            let message = format!("a job may have been started, but the provider never confirmed it{why}");
+            error(Category::UnknownOutcome, false, message)
+        } else {
+            let kind = trouble.map_or(ErrorKind::Unavailable, |fault| fault.kind);
+            error(Category::Provider(kind), true, format!("the job could not be submitted in time{why}"))
+        });
+    }
+    if now >= task.deadline_at {
+        let limit = task.deadline_at.since(task.created_at).as_secs();
+        return Some(error(Category::Deadline, true, format!("the job did not end within its deadline of {limit} s")));
+    }
+    if let (Some(timeout), Some(asked)) = (policy.input_timeout, oldest_question(task))
+        && now.since(asked) >= timeout
+    {
+        return Some(error(
+            Category::InputTimeout,
+            true,
+            format!("nobody answered the job's question within {} s", timeout.as_secs()),
+        ));
+    }
+    if let Some(since) = task.troubles.since
+        && now.since(since) >= policy.silence_limit
+    {
+        let message = format!("the provider has given no usable answer for {} s{why}", now.since(since).as_secs());
+        return Some(error(Category::Stuck, true, message));
+    }
+    None
+}
+
+/// What callers are told to wait between two looks (requirement D1): short while things change, longer the quieter the job.
+#[must_use]
+pub fn caller_interval(task: &Task, policy: &ToolPolicy) -> Duration {
+    let interval = match task.status() {
+        Status::Working | Status::InputRequired => grown(policy.poll, task.quiet_polls),
+        Status::Completed | Status::Failed | Status::Cancelled => policy.poll.initial,
+    };
+    interval.max(SHORTEST_CALLER_INTERVAL)
+}
+
+fn grown(policy: PollPolicy, steps: u32) -> Duration {
+    let factor = policy.factor.max(1.0).powi(i32::try_from(steps.min(64)).unwrap_or(64));
+    let grown = policy.initial.as_secs_f64() * factor;
+    if grown >= policy.max.as_secs_f64() { policy.max } else { Duration::from_secs_f64(grown) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: PollPolicy = PollPolicy { initial: Duration::from_secs(1), max: Duration::from_secs(30), factor: 1.5 };
+
+    /// K1: intervals grow from the first to the longest and stay there.
+    #[test]
+    fn intervals_grow_to_the_longest() {
+        assert_eq!(grown(POLICY, 0), Duration::from_secs(1));
+        assert_eq!(grown(POLICY, 2), Duration::from_millis(2250));
+        assert_eq!(grown(POLICY, 40), Duration::from_secs(30));
+        assert_eq!(grown(POLICY, u32::MAX), Duration::from_secs(30));
+    }
+}

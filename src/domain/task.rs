@@ -1,0 +1,418 @@
+//! The task: what is known of one call and its job.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jobgate_adapter_api::{
+    ErrorKind, IdempotencyKey, InputAnswer, InputAnswers, InputRequest, JobOutput, JobRef, Progress, Timestamp,
+};
+use serde_json::{Map, Value};
+
+use super::{Principal, ProviderName, TaskId, ToolName};
+
+/// Counts the commits of a task; the compare-and-set of every store compares it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Revision(pub u64);
+
+impl Revision {
+    /// The revision of a new task.
+    pub const FIRST: Self = Self(1);
+
+    /// The one after this.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+/// The five words of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// On its way.
+    Working,
+    /// Waiting for a person.
+    InputRequired,
+    /// The job ended and its result is here, also when the job failed.
+    Completed,
+    /// The call itself could not be brought to an end.
+    Failed,
+    /// Stopped.
+    Cancelled,
+}
+
+impl Status {
+    /// The protocol's word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Working => "working",
+            Self::InputRequired => "input_required",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether it is final (requirement B1).
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        match self {
+            Self::Completed | Self::Failed | Self::Cancelled => true,
+            Self::Working | Self::InputRequired => false,
+        }
+    }
+}
+
+/// Where a task stands; each state carries exactly its data.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TaskState {
+    /// The intent is durable; the provider has not confirmed a job yet.
+    Submitting {
+        /// Submits begun so far, the current one included.
+        attempt: u32,
+        /// A submit may have taken effect without our knowing.
+        unsettled: bool,
+    },
+    /// The provider runs a job.
+    Running {
+        /// The job.
+        job: JobRef,
+    },
+    /// The job waits for a person.
+    InputRequired {
+        /// The job.
+        job: JobRef,
+    },
+    /// The end.
+    Ended {
+        /// The job, if one is known to have been started.
+        job: Option<JobRef>,
+        /// What came out.
+        outcome: Outcome,
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// How a task ended: the fact itself; each dialect shows it its own way (requirement B4).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// The job ended; its result, with `is_error` for a job that failed.
+    Result(Arc<ToolResult>),
+    /// The gateway or the protocol failed.
+    Error(TaskError),
+    /// Stopped.
+    Cancelled,
+}
+
+/// The result of a plain call: what `tools/call` would have answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolResult {
+    /// Content and data.
+    pub output: JobOutput,
+    /// Whether the job failed.
+    pub is_error: bool,
+}
+
+/// Why a task failed (requirement B5). The message is cleaned: no secrets, hosts or stack traces.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskError {
+    /// What kind of trouble.
+    pub category: Category,
+    /// A sentence for the caller.
+    pub message: String,
+    /// Whether the same call may succeed later.
+    pub retryable: bool,
+    /// Calls made to the provider in vain.
+    pub attempts: u32,
+    /// The provider's last status code, where it gave one.
+    pub provider_status: Option<u16>,
+}
+
+/// What kind of trouble ended a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Category {
+    /// The provider: as its adapter said.
+    Provider(ErrorKind),
+    /// The tool's deadline passed.
+    Deadline,
+    /// The provider said nothing useful for too long.
+    Stuck,
+    /// The provider no longer knows the job.
+    Gone,
+    /// A question stayed open for too long.
+    InputTimeout,
+    /// A submit may have started a job, and the provider offers no way to find out.
+    UnknownOutcome,
+    /// The task's life ended before its job.
+    Expired,
+    /// The gateway's configuration no longer has the tool or provider.
+    Configuration,
+}
+
+impl Category {
+    /// The word on the wire and in metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Provider(kind) => kind.as_str(),
+            Self::Deadline => "deadline",
+            Self::Stuck => "stuck",
+            Self::Gone => "gone",
+            Self::InputTimeout => "input_timeout",
+            Self::UnknownOutcome => "unknown_outcome",
+            Self::Expired => "expired",
+            Self::Configuration => "configuration",
+        }
+    }
+}
+
+/// One failed call to the provider, as a task remembers it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// What went wrong.
+    pub kind: ErrorKind,
+    /// A cleaned sentence.
+    pub message: String,
+    /// The provider's status code.
+    pub status: Option<u16>,
+}
+
+/// The present run of failed calls; forgotten with the first success.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Troubles {
+    /// How many in a row.
+    pub count: u32,
+    /// How many of them in a row were protocol faults (an answer that is not this API's).
+    pub protocol_run: u32,
+    /// When the run began.
+    pub since: Option<Timestamp>,
+    /// The last one.
+    pub last: Option<Fault>,
+}
+
+/// A wish to stop the job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cancellation {
+    /// When it was made.
+    pub requested_at: Timestamp,
+    /// Attempts to tell the provider.
+    pub attempts: u32,
+    /// How far it got.
+    pub progress: CancelProgress,
+}
+
+/// How far a wish to stop the job got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelProgress {
+    /// The provider has not answered it yet: it will be told, again and again.
+    Owed,
+    /// The provider took it; the job will stop, or not.
+    Taken,
+    /// The job had ended before.
+    TooLate,
+    /// The provider refuses.
+    Refused,
+    /// The provider has no cancel.
+    Unsupported,
+}
+
+/// A question of the job, and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InputSlot {
+    /// The question.
+    pub request: InputRequest,
+    /// When it was first seen.
+    pub asked_at: Timestamp,
+    /// What became of it.
+    pub progress: InputProgress,
+}
+
+/// What became of a question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum InputProgress {
+    /// Unanswered.
+    Open,
+    /// Answered; the provider has to be told.
+    Answered(InputAnswer),
+    /// The provider was told.
+    Provided,
+    /// The job went on without our answer: answered elsewhere, or given up.
+    Withdrawn,
+}
+
+/// A caller's own key for one wish (requirement C3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallerKey {
+    /// The key.
+    pub key: String,
+    /// A hash of the arguments: the same key with others is an error.
+    pub arguments_hash: [u8; 32],
+}
+
+/// What a task starts from.
+#[derive(Clone, Debug)]
+pub struct NewTask {
+    /// Its id.
+    pub id: TaskId,
+    /// Whose it is.
+    pub owner: Principal,
+    /// Which tool.
+    pub tool: ToolName,
+    /// Whose job.
+    pub provider: ProviderName,
+    /// The arguments.
+    pub arguments: Arc<Map<String, Value>>,
+    /// The caller's key.
+    pub caller_key: Option<CallerKey>,
+    /// The key for the provider.
+    pub submit_key: IdempotencyKey,
+    /// When.
+    pub created_at: Timestamp,
+    /// Its life as granted; `None` is unlimited.
+    pub ttl: Option<Duration>,
+    /// The moment after which the job is cancelled.
+    pub deadline_at: Timestamp,
+}
+
+/// One task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// Its id.
+    pub id: TaskId,
+    /// Whose it is.
+    pub owner: Principal,
+    /// Which tool.
+    pub tool: ToolName,
+    /// Whose job.
+    pub provider: ProviderName,
+    /// The arguments; needed until the job is accepted.
+    pub arguments: Arc<Map<String, Value>>,
+    /// The caller's key.
+    pub caller_key: Option<CallerKey>,
+    /// The key for the provider.
+    pub submit_key: IdempotencyKey,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When what a caller sees last changed (requirement B8).
+    pub updated_at: Timestamp,
+    /// Its life from creation; `None` is unlimited.
+    pub ttl: Option<Duration>,
+    /// The moment after which the job is cancelled.
+    pub deadline_at: Timestamp,
+    /// Commits so far.
+    pub revision: Revision,
+    /// Where it stands.
+    pub state: TaskState,
+    /// A short sentence for people.
+    pub message: Option<String>,
+    /// Real counts from the provider.
+    pub progress: Option<Progress>,
+    /// Questions by key, answered ones included: a key is never used again.
+    pub inputs: BTreeMap<String, InputSlot>,
+    /// A wish to stop the job.
+    pub cancellation: Option<Cancellation>,
+    /// The present run of failed calls.
+    pub troubles: Troubles,
+    /// Since when the provider does not know the job.
+    pub missing_since: Option<Timestamp>,
+    /// Looks at the job since something visible changed.
+    pub quiet_polls: u32,
+    /// When a worker has to look at it again; `None` when nothing is left to do.
+    pub due_at: Option<Timestamp>,
+}
+
+impl Task {
+    /// A task whose first submit is about to be sent.
+    #[must_use]
+    pub fn new(new: NewTask) -> Self {
+        Self {
+            id: new.id,
+            owner: new.owner,
+            tool: new.tool,
+            provider: new.provider,
+            arguments: new.arguments,
+            caller_key: new.caller_key,
+            submit_key: new.submit_key,
+            created_at: new.created_at,
+            updated_at: new.created_at,
+            ttl: new.ttl,
+            deadline_at: new.deadline_at,
+            revision: Revision::FIRST,
+            state: TaskState::Submitting { attempt: 1, unsettled: true },
+            message: None,
+            progress: None,
+            inputs: BTreeMap::new(),
+            cancellation: None,
+            troubles: Troubles::default(),
+            missing_since: None,
+            quiet_polls: 0,
+            due_at: None,
+        }
+    }
+
+    /// The protocol's word for where it stands.
+    #[must_use]
+    pub const fn status(&self) -> Status {
+        match &self.state {
+            TaskState::Submitting { .. } | TaskState::Running { .. } => Status::Working,
+            TaskState::InputRequired { .. } => Status::InputRequired,
+            TaskState::Ended { outcome: Outcome::Result(_), .. } => Status::Completed,
+            TaskState::Ended { outcome: Outcome::Error(_), .. } => Status::Failed,
+            TaskState::Ended { outcome: Outcome::Cancelled, .. } => Status::Cancelled,
+        }
+    }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub const fn is_ended(&self) -> bool {
+        matches!(self.state, TaskState::Ended { .. })
+    }
+
+    /// The job, once it is known.
+    #[must_use]
+    pub const fn job(&self) -> Option<&JobRef> {
+        match &self.state {
+            TaskState::Submitting { .. } => None,
+            TaskState::Running { job } | TaskState::InputRequired { job } => Some(job),
+            TaskState::Ended { job, .. } => job.as_ref(),
+        }
+    }
+
+    /// What came out.
+    #[must_use]
+    pub const fn outcome(&self) -> Option<&Outcome> {
+        match &self.state {
+            TaskState::Ended { outcome, .. } => Some(outcome),
+            TaskState::Submitting { .. } | TaskState::Running { .. } | TaskState::InputRequired { .. } => None,
+        }
+    }
+
+    /// The end of its life; `None` is never.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        self.ttl.map(|ttl| self.created_at.plus(ttl))
+    }
+
+    /// The questions that nobody has answered.
+    pub fn open_inputs(&self) -> impl Iterator<Item = (&String, &InputSlot)> {
+        self.inputs.iter().filter(|(_, slot)| slot.progress == InputProgress::Open)
+    }
+
+    /// The answers that the provider has not been told.
+    #[must_use]
+    pub fn unprovided_answers(&self) -> InputAnswers {
+        let answered = |(key, slot): (&String, &InputSlot)| match &slot.progress {
+            InputProgress::Answered(answer) => Some((key.clone(), answer.clone())),
+            InputProgress::Open | InputProgress::Provided | InputProgress::Withdrawn => None,
+        };
+        self.inputs.iter().filter_map(answered).collect()
+    }
+
+    /// Whether the provider has yet to be told of a wish to cancel.
+    #[must_use]
+    pub fn owes_cancel(&self) -> bool {
+        self.cancellation.as_ref().is_some_and(|wish| wish.progress == CancelProgress::Owed)
+    }
+}

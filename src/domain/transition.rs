@@ -1,0 +1,368 @@
+//! The one place where a task changes: a pure function of the task, the event and the moment.
+
+use std::sync::Arc;
+
+use jobgate_adapter_api::{
+    CancelOutcome, ErrorKind, InputAction, InputAnswers, InputRequest, JobFailure, JobOutput, JobRef, JobState, Observation,
+    Part, Timestamp,
+};
+
+use super::{
+    CancelProgress, Cancellation, Fault, InputProgress, InputSlot, Outcome, Status, Task, TaskError, TaskEvent, TaskState,
+    ToolResult, Troubles,
+};
+
+/// The event does not fit the state; nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a task that is {state} takes no `{event}`")]
+pub struct IllegalTransition {
+    /// Where the task stands.
+    pub state: &'static str,
+    /// What was refused.
+    pub event: &'static str,
+}
+
+impl Task {
+    /// What the task is after `event`. The revision is the next one; `updated_at` moves when something visible changed.
+    ///
+    /// # Errors
+    /// [`IllegalTransition`] when the state takes no such event; an ended task takes none but what is still owed to its job.
+    pub fn apply(&self, event: &TaskEvent, at: Timestamp) -> Result<Self, IllegalTransition> {
+        use TaskEvent as E;
+        use TaskState as S;
+        let mut next = self.clone();
+        match (&self.state, event) {
+            (S::Submitting { attempt, .. }, E::SubmitBegan) => {
+                next.state = S::Submitting { attempt: attempt + 1, unsettled: true };
+            }
+            (S::Submitting { attempt, .. }, E::SubmitDelayed(fault)) => next.submit_delayed(*attempt, fault, at),
+            (S::Submitting { .. }, E::SubmitRejected(failure)) => next.end(None, failed(failure), at),
+            (S::Submitting { .. }, E::Accepted(job)) => {
+                next.troubles = Troubles::default();
+                next.message = None;
+                next.state = S::Running { job: job.clone() };
+            }
+            (S::Submitting { unsettled, .. }, E::CancelRequested { at_once }) => {
+                next.want_cancel(at);
+                if !unsettled {
+                    next.cancellation_is(CancelProgress::TooLate);
+                    next.end_with_message(None, Outcome::Cancelled, "cancelled before a job was started", at);
+                } else if *at_once {
+                    next.end_with_message(None, Outcome::Cancelled, "cancelled", at);
+                } else {
+                    next.message = Some("cancel requested; waiting for the provider to confirm the submit".to_owned());
+                }
+            }
+            (S::Running { job } | S::InputRequired { job }, E::Observed(seen)) => next.observe(job, seen, at),
+            (S::Running { .. } | S::InputRequired { .. }, E::PollFailed(fault)) => next.trouble(fault, at),
+            (S::Running { .. } | S::InputRequired { .. }, E::Missing(fault)) => {
+                next.missing_since = self.missing_since.or(Some(at));
+                next.trouble(fault, at);
+            }
+            (S::InputRequired { job }, E::Answered(answers)) => next.answer(job, answers),
+            (S::Running { .. } | S::InputRequired { .. }, E::Provided) => {
+                for slot in next.inputs.values_mut() {
+                    if matches!(slot.progress, InputProgress::Answered(_)) {
+                        slot.progress = InputProgress::Provided;
+                    }
+                }
+                next.troubles = Troubles::default();
+            }
+            (S::Running { .. } | S::InputRequired { .. }, E::ProvideFailed(fault)) => next.trouble(fault, at),
+            (S::Running { job } | S::InputRequired { job }, E::CancelRequested { at_once }) => {
+                next.want_cancel(at);
+                if *at_once {
+                    next.end_with_message(Some(job.clone()), Outcome::Cancelled, "cancelled; the job is being told", at);
+                } else {
+                    next.message = Some("cancel requested".to_owned());
+                }
+            }
+            (S::Running { .. } | S::InputRequired { .. }, E::CancelAnswered(answer)) => next.cancel_answered(*answer),
+            (S::Running { job } | S::InputRequired { job }, E::CancelUnsupported { abandon }) => {
+                next.cancellation_is(CancelProgress::Unsupported);
+                if *abandon {
+                    let message = "cancelled; this provider has no cancel, so the job runs on unwatched";
+                    next.end_with_message(Some(job.clone()), Outcome::Cancelled, message, at);
+                } else {
+                    next.message = Some("cancel asked for, but this provider has none: the job runs on".to_owned());
+                }
+            }
+            (S::Running { .. } | S::InputRequired { .. }, E::CancelFailed(fault)) => {
+                next.cancel_failed();
+                next.message = Some(format!("cancel requested, not yet answered by the provider: {}", fault.message));
+            }
+            (S::Submitting { .. }, E::Faulted(error)) => next.end(None, Outcome::Error(error.clone()), at),
+            (S::Running { job } | S::InputRequired { job }, E::Faulted(error)) => {
+                next.end(Some(job.clone()), Outcome::Error(error.clone()), at);
+            }
+            (S::Ended { outcome, at: ended, job: None }, E::Accepted(job)) if self.owes_cancel() => {
+                next.state = S::Ended { job: Some(job.clone()), outcome: outcome.clone(), at: *ended };
+            }
+            (S::Ended { .. }, E::CancelAnswered(answer)) if self.owes_cancel() => {
+                let progress = settled(*answer);
+                next.cancellation_is(progress);
+            }
+            (S::Ended { .. }, E::CancelUnsupported { .. }) if self.owes_cancel() => {
+                next.cancellation_is(CancelProgress::Unsupported)
+            }
+            (S::Ended { .. }, E::CancelFailed(_)) if self.owes_cancel() => next.cancel_failed(),
+            (S::Submitting { .. } | S::Running { .. } | S::InputRequired { .. } | S::Ended { .. }, E::LifeExtended(ttl)) => {
+                next.ttl = Some(*ttl);
+            }
+            (
+                S::Submitting { .. },
+                E::Observed(_)
+                | E::PollFailed(_)
+                | E::Missing(_)
+                | E::Answered(_)
+                | E::Provided
+                | E::ProvideFailed(_)
+                | E::CancelAnswered(_)
+                | E::CancelUnsupported { .. }
+                | E::CancelFailed(_),
+            )
+            | (
+                S::Running { .. } | S::InputRequired { .. },
+                E::SubmitBegan | E::SubmitDelayed(_) | E::SubmitRejected(_) | E::Accepted(_),
+            )
+            | (S::Running { .. }, E::Answered(_))
+            | (
+                S::Ended { .. },
+                E::SubmitBegan
+                | E::SubmitDelayed(_)
+                | E::SubmitRejected(_)
+                | E::Accepted(_)
+                | E::Observed(_)
+                | E::PollFailed(_)
+                | E::Missing(_)
+                | E::Answered(_)
+                | E::Provided
+                | E::ProvideFailed(_)
+                | E::CancelRequested { .. }
+                | E::CancelAnswered(_)
+                | E::CancelUnsupported { .. }
+                | E::CancelFailed(_)
+                | E::Faulted(_),
+            ) => return Err(IllegalTransition { state: self.state_name(), event: event.name() }),
+        }
+        next.revision = self.revision.next();
+        if self.looks_different(&next) {
+            next.updated_at = at;
+            next.quiet_polls = 0;
+        }
+        Ok(next)
+    }
+
+    const fn state_name(&self) -> &'static str {
+        match self.state {
+            TaskState::Submitting { .. } => "submitting",
+            TaskState::Running { .. } => "running",
+            TaskState::InputRequired { .. } => "waiting for input",
+            TaskState::Ended { .. } => self.status().as_str(),
+        }
+    }
+
+    /// Whether a caller would see a difference.
+    fn looks_different(&self, next: &Self) -> bool {
+        self.status() != next.status()
+            || self.message != next.message
+            || self.progress != next.progress
+            || self.ttl != next.ttl
+            || !self.open_inputs().map(|(key, _)| key).eq(next.open_inputs().map(|(key, _)| key))
+    }
+
+    fn end(&mut self, job: Option<JobRef>, outcome: Outcome, at: Timestamp) {
+        let message = match &outcome {
+            Outcome::Result(result) if result.is_error => first_line(&result.output),
+            Outcome::Result(_) => None,
+            Outcome::Error(TaskError { message, .. }) => Some(message.clone()),
+            Outcome::Cancelled => Some("cancelled".to_owned()),
+        };
+        self.message = message;
+        self.troubles = Troubles::default();
+        self.missing_since = None;
+        self.state = TaskState::Ended { job, outcome, at };
+    }
+
+    fn end_with_message(&mut self, job: Option<JobRef>, outcome: Outcome, message: &str, at: Timestamp) {
+        self.end(job, outcome, at);
+        self.message = Some(message.to_owned());
+    }
+
+    fn submit_delayed(&mut self, attempt: u32, fault: &Fault, at: Timestamp) {
+        let unsettled = fault.kind == ErrorKind::OutcomeUnknown;
+        self.trouble(fault, at);
+        if self.cancellation.is_some() && !unsettled {
+            self.cancellation_is(CancelProgress::TooLate);
+            self.end_with_message(None, Outcome::Cancelled, "cancelled before a job was started", at);
+        } else {
+            self.message = Some(format!("the job could not be submitted yet (attempt {attempt}): {}", fault.message));
+            self.state = TaskState::Submitting { attempt, unsettled };
+        }
+    }
+
+    fn trouble(&mut self, fault: &Fault, at: Timestamp) {
+        let protocol_run = if fault.kind == ErrorKind::Protocol { self.troubles.protocol_run + 1 } else { 0 };
+        self.troubles = Troubles {
+            count: self.troubles.count.saturating_add(1),
+            protocol_run,
+            since: self.troubles.since.or(Some(at)),
+            last: Some(fault.clone()),
+        };
+    }
+
+    fn observe(&mut self, job: &JobRef, seen: &Observation, at: Timestamp) {
+        self.troubles = Troubles::default();
+        self.quiet_polls = self.quiet_polls.saturating_add(1);
+        let job = seen.learned.iter().fold(job.clone(), |job, (name, value)| job.with(name, value));
+        if !matches!(seen.state, JobState::Gone) {
+            self.missing_since = None;
+        }
+        self.progress = seen.progress;
+        match &seen.state {
+            JobState::Queued | JobState::Running => {
+                self.withdraw_open_inputs();
+                self.note(seen, None);
+                self.state = TaskState::Running { job };
+            }
+            JobState::Unrecognized(word) => {
+                self.note(seen, Some(format!("the provider says `{word}`")));
+                // A word nobody mapped says nothing of open questions, so they stay open.
+                self.state = self.open_or_running(job);
+            }
+            JobState::InputRequired(requests) => {
+                self.ask(requests, at);
+                self.note(seen, Some("waiting for input".to_owned()));
+                self.state = self.open_or_running(job);
+            }
+            JobState::Succeeded(output) => {
+                let result = ToolResult { output: output.clone(), is_error: false };
+                self.end(Some(job), Outcome::Result(Arc::new(result)), at);
+                self.message.clone_from(&seen.message);
+            }
+            JobState::Failed(failure) => self.end(Some(job), failed(failure), at),
+            JobState::Cancelled => {
+                let message = if self.cancellation.is_some() { "cancelled" } else { "the job was cancelled at the provider" };
+                self.end_with_message(Some(job), Outcome::Cancelled, message, at);
+            }
+            JobState::Gone => {
+                self.missing_since = self.missing_since.or(Some(at));
+                self.state = self.open_or_running(job);
+            }
+        }
+    }
+
+    /// Takes over what the provider says to people; while a cancel is on its way, that is the news.
+    fn note(&mut self, seen: &Observation, otherwise: Option<String>) {
+        let asked = self.cancellation.as_ref().map(|wish| match wish.progress {
+            CancelProgress::Owed => "cancel requested",
+            CancelProgress::Taken => "cancel accepted; the job is stopping",
+            CancelProgress::TooLate => "cancel came too late",
+            CancelProgress::Refused => "the provider refused the cancel: the job runs on",
+            CancelProgress::Unsupported => "cancel asked for, but this provider has none: the job runs on",
+        });
+        let said = seen.message.clone().or(otherwise);
+        self.message = match (asked, said) {
+            (Some(asked), Some(said)) => Some(format!("{said} ({asked})")),
+            (Some(asked), None) => Some(asked.to_owned()),
+            (None, said) => said,
+        };
+    }
+
+    fn open_or_running(&self, job: JobRef) -> TaskState {
+        if self.open_inputs().next().is_some() { TaskState::InputRequired { job } } else { TaskState::Running { job } }
+    }
+
+    fn ask(&mut self, requests: &[InputRequest], at: Timestamp) {
+        for (key, slot) in &mut self.inputs {
+            if slot.progress == InputProgress::Open && requests.iter().all(|request| request.key != *key) {
+                slot.progress = InputProgress::Withdrawn;
+            }
+        }
+        for request in requests {
+            // A key is one question over the task's whole life (E1): an answered one is not asked again.
+            self.inputs.entry(request.key.clone()).or_insert_with(|| InputSlot {
+                request: request.clone(),
+                asked_at: at,
+                progress: InputProgress::Open,
+            });
+        }
+    }
+
+    fn withdraw_open_inputs(&mut self) {
+        for slot in self.inputs.values_mut() {
+            if slot.progress == InputProgress::Open {
+                slot.progress = InputProgress::Withdrawn;
+            }
+        }
+    }
+
+    fn answer(&mut self, job: &JobRef, answers: &InputAnswers) {
+        for (key, answer) in answers {
+            if let Some(slot) = self.inputs.get_mut(key).filter(|slot| slot.progress == InputProgress::Open) {
+                slot.progress = InputProgress::Answered(answer.clone());
+            }
+        }
+        self.state = self.open_or_running(job.clone());
+        if self.status() == Status::Working {
+            let declined = answers.values().any(|answer| answer.action != InputAction::Accept);
+            self.message = Some(if declined { "answered (declined)" } else { "answered" }.to_owned());
+        }
+    }
+
+    fn want_cancel(&mut self, at: Timestamp) {
+        if self.cancellation.is_none() {
+            self.cancellation = Some(Cancellation { requested_at: at, attempts: 0, progress: CancelProgress::Owed });
+        }
+    }
+
+    fn cancellation_is(&mut self, progress: CancelProgress) {
+        if let Some(wish) = &mut self.cancellation {
+            wish.progress = progress;
+        }
+    }
+
+    fn cancel_answered(&mut self, answer: CancelOutcome) {
+        let progress = settled(answer);
+        self.cancellation_is(progress);
+        self.message = Some(
+            match answer {
+                CancelOutcome::Requested => "cancel accepted; the job is stopping",
+                CancelOutcome::AlreadyEnded => "cancel came too late: the job had ended",
+                CancelOutcome::Refused => "the provider refused the cancel: the job runs on",
+            }
+            .to_owned(),
+        );
+    }
+
+    fn cancel_failed(&mut self) {
+        if let Some(wish) = &mut self.cancellation {
+            wish.attempts = wish.attempts.saturating_add(1);
+        }
+    }
+}
+
+const fn settled(answer: CancelOutcome) -> CancelProgress {
+    match answer {
+        CancelOutcome::Requested => CancelProgress::Taken,
+        CancelOutcome::AlreadyEnded => CancelProgress::TooLate,
+        CancelOutcome::Refused => CancelProgress::Refused,
+    }
+}
+
+/// A job that ran and failed: a result with `is_error`, the sentence first.
+fn failed(failure: &JobFailure) -> Outcome {
+    let sentence = match &failure.code {
+        Some(code) => format!("{} ({code})", failure.message),
+        None => failure.message.clone(),
+    };
+    let parts = std::iter::once(Part::Text(sentence)).chain(failure.output.parts.iter().cloned()).collect();
+    Outcome::Result(Arc::new(ToolResult { output: JobOutput { parts, data: failure.output.data.clone() }, is_error: true }))
+}
+
+fn first_line(output: &JobOutput) -> Option<String> {
+    match output.parts.first()? {
+        Part::Text(text) => text.lines().next().map(str::to_owned),
+        Part::Image { .. } | Part::Audio { .. } | Part::Link { .. } | Part::Embedded { .. } => None,
+    }
+}

@@ -1,0 +1,173 @@
+//! Where tasks live: the contract of every store. The clauses S1–S14 are the tests in `tests/store_contract`.
+
+mod error;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+pub use error::StoreError;
+
+use crate::domain::{CallerKey, Cause, Principal, ProviderName, Revision, Status, Task, TaskEvent, TaskId, Timestamp, ToolName};
+
+/// A store of tasks. What it acknowledges has reached the disk: a process that is killed and a machine that loses power keep it.
+#[async_trait]
+pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
+    /// Puts a new task in, with its first audit entry. Durable when it returns (S1).
+    ///
+    /// A task of the same owner and tool with the same caller key is given back instead, whatever its arguments; two calls at
+    /// once with one key make one task (S2).
+    async fn create(&self, task: Task, cause: Cause) -> Result<Created, StoreError>;
+
+    /// Reads one task; `None` when there is none (S3).
+    async fn get(&self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError>;
+
+    /// Replaces a task if it is still at `expected`, together with its index entries and audit entries, and ends the claim on
+    /// it. Durable when it returns (S4). Of many commits at one revision exactly one wins (S5).
+    ///
+    /// # Errors
+    /// [`StoreError::Stale`] when the task is at another revision or gone; then nothing happened.
+    async fn commit(&self, commit: Commit) -> Result<Arc<Task>, StoreError>;
+
+    /// Claims up to `limit` tasks of `provider` whose `due_at` has come, the longest due first, until `now + lease`. A claimed
+    /// task is not given out again before its lease ends or it is committed or released (S6, S7).
+    async fn claim_due(
+        &self,
+        provider: &ProviderName,
+        now: Timestamp,
+        lease: Duration,
+        limit: usize,
+    ) -> Result<Vec<Arc<Task>>, StoreError>;
+
+    /// Gives claims back without a change.
+    async fn release(&self, ids: &[TaskId]) -> Result<(), StoreError>;
+
+    /// The earliest moment at which a task of `provider` can be claimed (S8).
+    async fn next_due(&self, provider: &ProviderName) -> Result<Option<Timestamp>, StoreError>;
+
+    /// The providers that have tasks with something left to do.
+    async fn providers(&self) -> Result<Vec<ProviderName>, StoreError>;
+
+    /// The task that stands for a provider's job, in any state (S9).
+    async fn find_by_job(&self, provider: &ProviderName, job: &str) -> Result<Option<TaskId>, StoreError>;
+
+    /// The task made with this caller key (S2).
+    async fn find_by_key(&self, owner: &Principal, tool: &ToolName, key: &CallerKey) -> Result<Option<TaskId>, StoreError>;
+
+    /// An owner's tasks (or everybody's, for operators), newest first, `limit` at most, after the one that `after` names. Stable
+    /// while tasks are created (S10).
+    async fn list(&self, query: ListQuery) -> Result<Vec<Arc<Task>>, StoreError>;
+
+    /// What happened to a task, oldest first (S11). It goes with the task.
+    async fn audit(&self, id: &TaskId) -> Result<Vec<AuditEntry>, StoreError>;
+
+    /// The tasks whose life has ended by `now`, `limit` at most, ended or not.
+    async fn expired(&self, now: Timestamp, limit: usize) -> Result<Vec<Arc<Task>>, StoreError>;
+
+    /// Removes tasks with all that belongs to them: index entries, audit trail, body files (S12). Only a task still at the
+    /// given revision is removed. Gives back how many were.
+    async fn purge(&self, tasks: &[(TaskId, Revision)]) -> Result<usize, StoreError>;
+
+    /// How many of an owner's tasks have not ended (S13).
+    async fn count_live(&self, owner: &Principal) -> Result<usize, StoreError>;
+
+    /// 32 random bytes under `name`, made at the first call and the same ever after, also for two callers at once (S14).
+    async fn seed(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32], StoreError>;
+
+    /// Waits for all that was acknowledged to be on disk and lets go of the store's lock. Later calls fail.
+    async fn close(&self) -> Result<(), StoreError>;
+}
+
+/// What `create` gave.
+#[derive(Clone, Debug)]
+pub enum Created {
+    /// The task is new.
+    New(Arc<Task>),
+    /// The caller's key had been used: this is the task of then.
+    Existing(Arc<Task>),
+}
+
+/// One change of one task.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// The revision that the change was made from.
+    pub expected: Revision,
+    /// The task after it; `next.revision` is later than `expected`.
+    pub next: Task,
+    /// What happened, oldest first; at least one.
+    pub entries: Vec<AuditEntry>,
+}
+
+impl Commit {
+    /// Applies `events` one after the other to `task`.
+    ///
+    /// # Errors
+    /// When the state does not take one of them.
+    pub fn of(task: &Task, events: &[(TaskEvent, Cause)], at: Timestamp) -> Result<Self, crate::domain::IllegalTransition> {
+        let mut next = task.clone();
+        let mut entries = Vec::with_capacity(events.len());
+        for (event, cause) in events {
+            next = next.apply(event, at)?;
+            entries.push(AuditEntry::of(&next, event, cause, at));
+        }
+        Ok(Self { expected: task.revision, next, entries })
+    }
+}
+
+/// One line of a task's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// When.
+    pub at: Timestamp,
+    /// The revision it led to.
+    pub revision: Revision,
+    /// The event's name.
+    pub event: String,
+    /// Who or what brought it.
+    pub cause: String,
+    /// The status after it.
+    pub status: Status,
+    /// The sentence for people after it.
+    pub message: Option<String>,
+}
+
+impl AuditEntry {
+    /// The entry for `event`, which made `task` what it is.
+    #[must_use]
+    pub fn of(task: &Task, event: &TaskEvent, cause: &Cause, at: Timestamp) -> Self {
+        Self {
+            at,
+            revision: task.revision,
+            event: event.name().to_owned(),
+            cause: cause.to_string(),
+            status: task.status(),
+            message: task.message.clone(),
+        }
+    }
+
+    /// The entry of a task's creation.
+    #[must_use]
+    pub fn created(task: &Task, cause: &Cause) -> Self {
+        Self {
+            at: task.created_at,
+            revision: task.revision,
+            event: "created".to_owned(),
+            cause: cause.to_string(),
+            status: task.status(),
+            message: task.message.clone(),
+        }
+    }
+}
+
+/// Which tasks to list.
+#[derive(Clone, Debug)]
+pub struct ListQuery {
+    /// Whose; `None` is everybody's, for operators alone.
+    pub owner: Option<Principal>,
+    /// The last task of the page before.
+    pub after: Option<(Timestamp, TaskId)>,
+    /// How many at most.
+    pub limit: usize,
+}
