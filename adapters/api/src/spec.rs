@@ -144,12 +144,18 @@ impl<S: AdapterSpec> AdapterFactory for Erased<S> {
     }
 }
 
-/// Reads a section into its words, or notes why that cannot be.
+/// Reads a section into its words, or notes why that cannot be, at the word that is wrong.
 fn typed<T: DeserializeOwned>(value: Value, place: &Place, issues: &mut Issues) -> Option<T> {
-    match serde_json::from_value(value) {
+    match serde_path_to_error::deserialize(value) {
         Ok(words) => Some(words),
         Err(error) => {
-            issues.add(place.clone(), error.to_string());
+            let place = error.path().iter().fold(place.clone(), |place, step| match step {
+                serde_path_to_error::Segment::Seq { index } => place.index(*index),
+                serde_path_to_error::Segment::Map { key } => place.key(key),
+                serde_path_to_error::Segment::Enum { variant } => place.key(variant),
+                serde_path_to_error::Segment::Unknown => place,
+            });
+            issues.add(place, error.inner().to_string());
             None
         }
     }

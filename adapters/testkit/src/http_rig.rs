@@ -1,0 +1,300 @@
+//! A rig for adapters that speak HTTP: a provider on loopback, faults in front of it, and a counted secret.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jobgate_adapter_api::{
+    AdapterFactory, Deps, FixedRandom, JobRef, ManualClock, Place, Secret, SecretError, SecretRef, SecretSource, Timestamp,
+    Transport, TransportLimits,
+};
+use serde_json::{Value, json};
+use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
+
+use crate::{Absent, BadConfig, Case, Fault, Rig, RigTool, Scenario};
+
+/// Where a provider section of a rig finds its credential.
+pub const SECRET_REF: &str = "env:JOBGATE_KIT_SECRET";
+/// The credential that must never show.
+pub const SECRET: &str = "kit-secret-9f2c71d4ab";
+
+/// The transport's cap; [`Fault::Oversize`] sends twice as much.
+const MAX_BODY_BYTES: usize = 64 * 1024;
+/// Longer than any deadline of the suite that meets it.
+const SLOW: Duration = Duration::from_secs(30);
+
+/// A provider's HTTP interface, as one function.
+pub trait MockApi: Send + Sync + 'static {
+    /// Answers one request.
+    fn answer(&self, request: &Request) -> ResponseTemplate;
+
+    /// How many jobs it has started.
+    fn jobs(&self) -> Result<usize, Absent>;
+
+    /// How many answers of people took effect.
+    fn answers(&self) -> Result<usize, Absent>;
+}
+
+/// A [`Rig`] over a [`MockApi`]: [`crate::JobApi`], [`crate::Stubs`], or an author's own.
+pub struct HttpRig {
+    server: MockServer,
+    state: Arc<State>,
+    clock: Arc<ManualClock>,
+    deps: Deps,
+    factory: fn() -> Box<dyn AdapterFactory>,
+    provider: Value,
+    tools: Vec<RigTool>,
+    cases: BTreeMap<Scenario, Result<Case, Absent>>,
+    bad: Vec<BadConfig>,
+    unknown_job: JobRef,
+    secret: Result<Vec<String>, Absent>,
+}
+
+impl fmt::Debug for HttpRig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpRig").field("url", &self.server.uri()).finish_non_exhaustive()
+    }
+}
+
+/// What the server's threads share with the rig.
+struct State {
+    api: Box<dyn MockApi>,
+    fault: Mutex<Option<Fault>>,
+}
+
+impl HttpRig {
+    /// A provider on a free port of loopback, for adapters of this kind.
+    pub async fn start(factory: fn() -> Box<dyn AdapterFactory>, api: impl MockApi) -> Self {
+        let server = MockServer::start().await;
+        let state = Arc::new(State { api: Box::new(api), fault: Mutex::new(None) });
+        let cut = Arc::clone(&state);
+        Mock::given(move |_: &Request| cut.fault() == Some(Fault::Cut))
+            .respond_with_err(|_: &Request| std::io::Error::other("the connection is cut"))
+            .with_priority(1)
+            .mount(&server)
+            .await;
+        Mock::given(|_: &Request| true).respond_with(Front(Arc::clone(&state))).with_priority(2).mount(&server).await;
+        let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_785_240_000_000)));
+        let limits = TransportLimits { max_body_bytes: MAX_BODY_BYTES, connect_timeout: Duration::from_secs(5) };
+        let deps = Deps {
+            provider: "kit".to_owned(),
+            place: Place::root().key("providers").key("kit"),
+            clock: Arc::<ManualClock>::clone(&clock),
+            random: Arc::new(FixedRandom::new(7)),
+            secrets: Arc::new(OneSecret),
+            transport: Transport::new(limits).expect("an HTTP client can be built here"),
+            data_dir: None,
+        };
+        Self {
+            server,
+            state,
+            clock,
+            deps,
+            factory,
+            provider: json!({}),
+            tools: Vec::new(),
+            cases: BTreeMap::new(),
+            bad: Vec::new(),
+            unknown_job: JobRef::new("no-such-job"),
+            secret: Ok(vec![SECRET.to_owned()]),
+        }
+    }
+
+    /// Where the provider listens: `http://127.0.0.1:PORT`, without a slash at the end.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.server.uri()
+    }
+
+    /// The provider section, given the provider's address. Its credential is [`SECRET_REF`].
+    #[must_use]
+    pub fn provider(mut self, words: impl FnOnce(&str) -> Value) -> Self {
+        self.provider = words(&self.url());
+        self
+    }
+
+    /// One more tool.
+    #[must_use]
+    pub fn tool(mut self, tool: RigTool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// What makes the provider behave so.
+    #[must_use]
+    pub fn case(mut self, scenario: Scenario, case: Case) -> Self {
+        self.cases.insert(scenario, Ok(case));
+        self
+    }
+
+    /// A scenario that this provider does not know, and why.
+    #[must_use]
+    pub fn without(mut self, scenario: Scenario, reason: &'static str) -> Self {
+        self.cases.insert(scenario, Err(Absent(reason)));
+        self
+    }
+
+    /// A provider section that must be refused, with the rig's own tools.
+    #[must_use]
+    pub fn bad_provider(mut self, place: &str, change: impl FnOnce(&mut Value)) -> Self {
+        let mut provider = self.provider.clone();
+        change(&mut provider);
+        self.bad.push(BadConfig { provider, tools: self.tools.clone(), place: place.to_owned() });
+        self
+    }
+
+    /// A first tool whose `job:` section must be refused.
+    #[must_use]
+    pub fn bad_tool(mut self, place: &str, change: impl FnOnce(&mut Value)) -> Self {
+        let mut tools = self.tools.clone();
+        change(&mut tools.first_mut().expect("a rig's tools come before its bad ones").words);
+        self.bad.push(BadConfig { provider: self.provider.clone(), tools, place: place.to_owned() });
+        self
+    }
+
+    /// A job that the provider never had, where its reference needs handles.
+    #[must_use]
+    pub fn unknown(mut self, job: JobRef) -> Self {
+        self.unknown_job = job;
+        self
+    }
+
+    /// One more form in which the secret must not show, for example its base64.
+    #[must_use]
+    pub fn secret_also_as(mut self, form: impl Into<String>) -> Self {
+        if let Ok(forms) = &mut self.secret {
+            forms.push(form.into());
+        }
+        self
+    }
+
+    /// No credential, and why.
+    #[must_use]
+    pub fn without_secret(mut self, reason: &'static str) -> Self {
+        self.secret = Err(Absent(reason));
+        self
+    }
+
+    /// Every request that the provider received, in order.
+    pub async fn requests(&self) -> Vec<Request> {
+        self.server.received_requests().await.unwrap_or_default()
+    }
+}
+
+#[async_trait]
+impl Rig for HttpRig {
+    fn factory(&self) -> Box<dyn AdapterFactory> {
+        (self.factory)()
+    }
+
+    fn provider(&self) -> Value {
+        self.provider.clone()
+    }
+
+    fn tools(&self) -> Vec<RigTool> {
+        self.tools.clone()
+    }
+
+    fn deps(&self) -> Deps {
+        self.deps.clone()
+    }
+
+    fn case(&self, scenario: Scenario) -> Result<Case, Absent> {
+        self.cases.get(&scenario).cloned().unwrap_or(Err(Absent("")))
+    }
+
+    fn bad_configs(&self) -> Vec<BadConfig> {
+        self.bad.clone()
+    }
+
+    fn unknown_job(&self) -> JobRef {
+        self.unknown_job.clone()
+    }
+
+    async fn pass_time(&self, span: Duration) {
+        self.clock.advance(span);
+    }
+
+    async fn jobs(&self) -> Result<usize, Absent> {
+        self.state.api.jobs()
+    }
+
+    async fn answers(&self) -> Result<usize, Absent> {
+        self.state.api.answers()
+    }
+
+    async fn inject(&self, fault: Option<Fault>) -> Result<(), Absent> {
+        *self.state.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+        Ok(())
+    }
+
+    fn secret(&self) -> Result<Vec<String>, Absent> {
+        self.secret.clone()
+    }
+
+    async fn saw_secret(&self) -> bool {
+        let Ok(forms) = &self.secret else { return false };
+        self.requests().await.iter().any(|request| {
+            let text = everything_of(request);
+            forms.iter().any(|form| text.contains(form))
+        })
+    }
+}
+
+impl State {
+    fn fault(&self) -> Option<Fault> {
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Answers with the fault of the moment, or as the provider does.
+struct Front(Arc<State>);
+
+impl Respond for Front {
+    fn respond(&self, request: &Request) -> ResponseTemplate {
+        let error = |message: &str| json!({ "message": message, "error": { "message": message } });
+        let of = |status: u16| ResponseTemplate::new(status).set_body_json(error("the provider is in trouble"));
+        match self.0.fault() {
+            None => self.0.api.answer(request),
+            Some(Fault::RateLimited(None)) => of(429),
+            Some(Fault::RateLimited(Some(wait))) => of(429).insert_header("Retry-After", wait.as_secs().to_string()),
+            // A cut connection is answered by the mock in front of this one.
+            Some(Fault::Unavailable | Fault::Cut) => of(503),
+            Some(Fault::Rejected) => of(422),
+            Some(Fault::Unauthorized) => of(401),
+            Some(Fault::Echo) => ResponseTemplate::new(422).set_body_json(error(&everything_of(request))),
+            Some(Fault::Slow) => ResponseTemplate::new(200).set_body_json(json!({ "id": "1" })).set_delay(SLOW),
+            Some(Fault::BadJson) => ResponseTemplate::new(200).set_body_raw(r#"{"id": "1", "status": "succ"#, "application/json"),
+            Some(Fault::Html) => ResponseTemplate::new(200).set_body_raw("<!DOCTYPE html><title>Sign in</title>", "text/html"),
+            Some(Fault::Oversize) => ResponseTemplate::new(200).set_body_json(json!({ "id": "1", "filler": "x".repeat(2 * MAX_BODY_BYTES) })),
+        }
+    }
+}
+
+/// Address, headers and body in one text.
+fn everything_of(request: &Request) -> String {
+    let headers: Vec<String> = request
+        .headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())))
+        .collect();
+    format!("{} {} {}", request.url, headers.join("; "), String::from_utf8_lossy(&request.body))
+}
+
+/// Knows [`SECRET_REF`] and nothing else.
+#[derive(Debug)]
+struct OneSecret;
+
+impl SecretSource for OneSecret {
+    fn read(&self, reference: &SecretRef) -> Result<Secret, SecretError> {
+        if reference.to_string() == SECRET_REF {
+            return Ok(Secret::new(SECRET.to_owned()));
+        }
+        Err(match reference {
+            SecretRef::Env(name) => SecretError::Env(name.clone()),
+            SecretRef::File(path) => SecretError::File { path: path.clone(), reason: "the kit has no files".to_owned() },
+        })
+    }
+}
