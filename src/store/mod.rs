@@ -1,6 +1,8 @@
-//! Where tasks live: the contract of every store. The clauses S1–S14 are the tests in `tests/store_contract`.
+//! Where tasks live: the contract of every store. The clauses S1–S17 are the tests in `tests/store_contract`.
 
+mod agenda;
 mod error;
+mod memory;
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,6 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use error::StoreError;
+pub use memory::MemoryStore;
 
 use crate::domain::{CallerKey, Cause, Principal, ProviderName, Revision, Status, Task, TaskEvent, TaskId, Timestamp, ToolName};
 
@@ -17,8 +20,11 @@ use crate::domain::{CallerKey, Cause, Principal, ProviderName, Revision, Status,
 pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     /// Puts a new task in, with its first audit entry. Durable when it returns (S1).
     ///
-    /// A task of the same owner and tool with the same caller key is given back instead, whatever its arguments; two calls at
-    /// once with one key make one task (S2).
+    /// A task of the same owner and tool with the same caller key is given back instead, whatever its arguments, for as long as
+    /// that task is there; two calls at once with one key make one task (S2).
+    ///
+    /// # Errors
+    /// [`StoreError::Stale`] when there is a task with this id already; then nothing happened.
     async fn create(&self, task: Task, cause: Cause) -> Result<Created, StoreError>;
 
     /// Reads one task; `None` when there is none (S3).
@@ -32,7 +38,8 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     async fn commit(&self, commit: Commit) -> Result<Arc<Task>, StoreError>;
 
     /// Claims up to `limit` tasks of `provider` whose `due_at` has come, the longest due first, until `now + lease`. A claimed
-    /// task is not given out again before its lease ends or it is committed or released (S6, S7).
+    /// task is not given out again before its lease ends or it is committed (S6) or released (S7). Claims do not outlive the
+    /// process.
     async fn claim_due(
         &self,
         provider: &ProviderName,
@@ -41,16 +48,16 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<Arc<Task>>, StoreError>;
 
-    /// Gives claims back without a change.
+    /// Gives claims back without a change (S7); a task that nobody has claimed stays as it is.
     async fn release(&self, ids: &[TaskId]) -> Result<(), StoreError>;
 
-    /// The earliest moment at which a task of `provider` can be claimed (S8).
+    /// The earliest moment at which a task of `provider` can be claimed: when it is due, or when the claim on it ends (S8).
     async fn next_due(&self, provider: &ProviderName) -> Result<Option<Timestamp>, StoreError>;
 
-    /// The providers that have tasks with something left to do.
+    /// The providers that have tasks with something left to do, in order of their names (S16).
     async fn providers(&self) -> Result<Vec<ProviderName>, StoreError>;
 
-    /// The task that stands for a provider's job, in any state (S9).
+    /// The task that stands for a provider's job, in any state; the newest, should a provider have given one job to several (S9).
     async fn find_by_job(&self, provider: &ProviderName, job: &str) -> Result<Option<TaskId>, StoreError>;
 
     /// The task made with this caller key (S2).
@@ -63,7 +70,7 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     /// What happened to a task, oldest first (S11). It goes with the task.
     async fn audit(&self, id: &TaskId) -> Result<Vec<AuditEntry>, StoreError>;
 
-    /// The tasks whose life has ended by `now`, `limit` at most, ended or not.
+    /// The tasks whose life has ended by `now`, `limit` at most, ended or not; the one whose life ended first comes first (S15).
     async fn expired(&self, now: Timestamp, limit: usize) -> Result<Vec<Arc<Task>>, StoreError>;
 
     /// Removes tasks with all that belongs to them: index entries, audit trail, body files (S12). Only a task still at the
@@ -76,7 +83,8 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     /// 32 random bytes under `name`, made at the first call and the same ever after, also for two callers at once (S14).
     async fn seed(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32], StoreError>;
 
-    /// Waits for all that was acknowledged to be on disk and lets go of the store's lock. Later calls fail.
+    /// Waits for all that was acknowledged to be on disk and lets go of the store's lock. Later calls fail with
+    /// [`StoreError::Closed`] (S17).
     async fn close(&self) -> Result<(), StoreError>;
 }
 

@@ -1,0 +1,227 @@
+//! A store that forgets with its process: for tests of the engine and for simulations. It keeps every clause but durability.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::agenda::Agenda;
+use super::{AuditEntry, Commit, Created, ListQuery, StoreError, TaskStore};
+use crate::domain::{CallerKey, Cause, Principal, ProviderName, Revision, Task, TaskId, Timestamp, ToolName};
+
+/// Tasks in memory.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    closed: bool,
+    tasks: HashMap<TaskId, Kept>,
+    agenda: Agenda,
+    created: BTreeSet<(Timestamp, TaskId)>,
+    owned: BTreeMap<Principal, BTreeSet<(Timestamp, TaskId)>>,
+    live: HashMap<Principal, usize>,
+    expiry: BTreeSet<(Timestamp, TaskId)>,
+    jobs: BTreeMap<(ProviderName, String), BTreeSet<(Timestamp, TaskId)>>,
+    keys: HashMap<(Principal, ToolName, String), TaskId>,
+    seeds: HashMap<String, [u8; 32]>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    task: Arc<Task>,
+    audit: Vec<AuditEntry>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn state(&self) -> Result<MutexGuard<'_, State>, StoreError> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.closed { Err(StoreError::Closed) } else { Ok(state) }
+    }
+}
+
+impl State {
+    fn task(&self, id: &TaskId) -> Option<Arc<Task>> {
+        self.tasks.get(id).map(|kept| kept.task.clone())
+    }
+
+    /// Puts a task into every index.
+    fn index(&mut self, task: &Task) {
+        let place = (task.created_at, task.id);
+        self.created.insert(place);
+        self.owned.entry(task.owner.clone()).or_default().insert(place);
+        if !task.is_ended() {
+            *self.live.entry(task.owner.clone()).or_default() += 1;
+        }
+        if let Some(due) = task.due_at {
+            self.agenda.add(&task.provider, due, task.id);
+        }
+        if let Some(end) = task.expires_at() {
+            self.expiry.insert((end, task.id));
+        }
+        if let Some(job) = task.job() {
+            self.jobs.entry((task.provider.clone(), job.id().to_owned())).or_default().insert(place);
+        }
+        if let Some(key) = &task.caller_key {
+            self.keys.insert((task.owner.clone(), task.tool.clone(), key.key.clone()), task.id);
+        }
+    }
+
+    /// Takes a task out of every index, and the claim off it.
+    fn unindex(&mut self, task: &Task) {
+        let place = (task.created_at, task.id);
+        self.created.remove(&place);
+        if let Some(owned) = self.owned.get_mut(&task.owner) {
+            owned.remove(&place);
+        }
+        if !task.is_ended()
+            && let Some(count) = self.live.get_mut(&task.owner)
+        {
+            *count -= 1;
+        }
+        if let Some(due) = task.due_at {
+            self.agenda.remove(&task.provider, due, task.id);
+        }
+        if let Some(end) = task.expires_at() {
+            self.expiry.remove(&(end, task.id));
+        }
+        if let Some(job) = task.job()
+            && let Some(tasks) = self.jobs.get_mut(&(task.provider.clone(), job.id().to_owned()))
+        {
+            tasks.remove(&place);
+        }
+        if let Some(key) = &task.caller_key {
+            self.keys.remove(&(task.owner.clone(), task.tool.clone(), key.key.clone()));
+        }
+    }
+}
+
+#[async_trait]
+impl TaskStore for MemoryStore {
+    async fn create(&self, task: Task, cause: Cause) -> Result<Created, StoreError> {
+        let mut state = self.state()?;
+        if let Some(key) = &task.caller_key
+            && let Some(id) = state.keys.get(&(task.owner.clone(), task.tool.clone(), key.key.clone()))
+            && let Some(there) = state.task(id)
+        {
+            return Ok(Created::Existing(there));
+        }
+        if state.tasks.contains_key(&task.id) {
+            return Err(StoreError::Stale(task.id));
+        }
+        let audit = vec![AuditEntry::created(&task, &cause)];
+        let task = Arc::new(task);
+        state.index(&task);
+        state.tasks.insert(task.id, Kept { task: task.clone(), audit });
+        Ok(Created::New(task))
+    }
+
+    async fn get(&self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {
+        Ok(self.state()?.task(id))
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Arc<Task>, StoreError> {
+        let mut state = self.state()?;
+        let Commit { expected, next, entries } = commit;
+        let there = state.task(&next.id).filter(|task| task.revision == expected).ok_or(StoreError::Stale(next.id))?;
+        let next = Arc::new(next);
+        state.unindex(&there);
+        state.index(&next);
+        if let Some(kept) = state.tasks.get_mut(&next.id) {
+            kept.task = next.clone();
+            kept.audit.extend(entries);
+        }
+        Ok(next)
+    }
+
+    async fn claim_due(
+        &self,
+        provider: &ProviderName,
+        now: Timestamp,
+        lease: Duration,
+        limit: usize,
+    ) -> Result<Vec<Arc<Task>>, StoreError> {
+        let mut state = self.state()?;
+        let claimed = state.agenda.claim(provider, now, now.plus(lease), limit);
+        Ok(claimed.iter().filter_map(|id| state.task(id)).collect())
+    }
+
+    async fn release(&self, ids: &[TaskId]) -> Result<(), StoreError> {
+        self.state()?.agenda.release(ids);
+        Ok(())
+    }
+
+    async fn next_due(&self, provider: &ProviderName) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.state()?.agenda.next(provider))
+    }
+
+    async fn providers(&self) -> Result<Vec<ProviderName>, StoreError> {
+        Ok(self.state()?.agenda.providers())
+    }
+
+    async fn find_by_job(&self, provider: &ProviderName, job: &str) -> Result<Option<TaskId>, StoreError> {
+        let state = self.state()?;
+        let tasks = state.jobs.get(&(provider.clone(), job.to_owned()));
+        Ok(tasks.and_then(|tasks| tasks.last()).map(|(_, id)| *id))
+    }
+
+    async fn find_by_key(&self, owner: &Principal, tool: &ToolName, key: &CallerKey) -> Result<Option<TaskId>, StoreError> {
+        Ok(self.state()?.keys.get(&(owner.clone(), tool.clone(), key.key.clone())).copied())
+    }
+
+    async fn list(&self, query: ListQuery) -> Result<Vec<Arc<Task>>, StoreError> {
+        let state = self.state()?;
+        let nothing = BTreeSet::new();
+        let places = match &query.owner {
+            Some(owner) => state.owned.get(owner).unwrap_or(&nothing),
+            None => &state.created,
+        };
+        let older = |place: &&(Timestamp, TaskId)| query.after.as_ref().is_none_or(|after| *place < after);
+        Ok(places.iter().rev().skip_while(|place| !older(place)).take(query.limit).filter_map(|(_, id)| state.task(id)).collect())
+    }
+
+    async fn audit(&self, id: &TaskId) -> Result<Vec<AuditEntry>, StoreError> {
+        Ok(self.state()?.tasks.get(id).map(|kept| kept.audit.clone()).unwrap_or_default())
+    }
+
+    async fn expired(&self, now: Timestamp, limit: usize) -> Result<Vec<Arc<Task>>, StoreError> {
+        let state = self.state()?;
+        let ended = state.expiry.iter().take_while(|(end, _)| *end <= now).take(limit);
+        Ok(ended.filter_map(|(_, id)| state.task(id)).collect())
+    }
+
+    async fn purge(&self, tasks: &[(TaskId, Revision)]) -> Result<usize, StoreError> {
+        let mut state = self.state()?;
+        let mut count = 0;
+        for (id, revision) in tasks {
+            if let Some(there) = state.task(id).filter(|task| task.revision == *revision) {
+                state.unindex(&there);
+                state.tasks.remove(id);
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    async fn count_live(&self, owner: &Principal) -> Result<usize, StoreError> {
+        Ok(self.state()?.live.get(owner).copied().unwrap_or_default())
+    }
+
+    async fn seed(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32], StoreError> {
+        Ok(*self.state()?.seeds.entry(name.to_owned()).or_insert(fresh))
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        self.state()?.closed = true;
+        Ok(())
+    }
+}
