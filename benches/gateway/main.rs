@@ -1,0 +1,29 @@
+//! What the gateway costs, as ratios within one run: `cargo bench` prints the tables of `docs/performance.md`.
+//!
+//! Names on the command line choose parts: `cargo bench -- get create sizes restart journey`; without any, all run.
+#![expect(clippy::print_stdout, reason = "the tables are the program's output")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
+
+mod gateway;
+mod load;
+mod parts;
+
+type Part = (&'static str, fn() -> String);
+
+const PARTS: [Part; 5] = [
+    ("get", parts::get),
+    ("create", parts::create),
+    ("sizes", parts::sizes),
+    ("restart", parts::restart),
+    ("journey", parts::journey),
+];
+
+fn main() {
+    // Cargo itself adds `--bench`.
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    for (name, run) in PARTS {
+        if wanted.is_empty() || wanted.iter().any(|word| word == name) {
+            println!("{}", run());
+        }
+    }
+}
