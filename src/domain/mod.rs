@@ -20,6 +20,7 @@ pub use task::{
     TaskError, TaskState, ToolResult, Troubles,
 };
 pub use tool::{
-    Confirm, ExpiryPolicy, InputPolicy, NoCancelPolicy, PollPolicy, ProviderName, TaskMode, Tool, ToolName, ToolPolicy,
+    ClientCapability, Confirm, ConfirmPurpose, ExpiryPolicy, InputPolicy, NoCancelPolicy, PollPolicy, ProviderName, TaskMode,
+    Tool, ToolName, ToolPolicy,
 };
 pub use transition::IllegalTransition;

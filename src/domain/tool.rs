@@ -102,8 +102,10 @@ pub struct ToolPolicy {
     pub on_no_cancel: NoCancelPolicy,
     /// How long a plain call may block.
     pub wait: Duration,
-    /// A question that is asked before the job starts.
-    pub confirm: Option<Confirm>,
+    /// The questions that are asked before the job starts, one after the other.
+    pub confirm: Vec<Confirm>,
+    /// What a client has to declare to be served; others are refused with the name of what is missing.
+    pub requires: Vec<ClientCapability>,
 }
 
 impl Default for ToolPolicy {
@@ -123,7 +125,8 @@ impl Default for ToolPolicy {
             on_decline: InputPolicy::Provide,
             on_no_cancel: NoCancelPolicy::RunOn,
             wait: Duration::from_secs(45),
-            confirm: None,
+            confirm: Vec::new(),
+            requires: Vec::new(),
         }
     }
 }
@@ -177,10 +180,46 @@ pub enum NoCancelPolicy {
 /// A question that is asked before the job starts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Confirm {
+    /// Names the question among the tool's questions.
+    pub key: String,
     /// What the person reads; a plain sentence.
     pub message: String,
     /// The form: a flat JSON Schema of type `object`.
     pub schema: Value,
+    /// What the answer is for.
+    pub purpose: ConfirmPurpose,
     /// How long an answer is waited for.
     pub expires_after: Duration,
+}
+
+/// What the answer to a question before the job is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfirmPurpose {
+    /// The person lets the job start or not; the answer goes no further.
+    Approve,
+    /// The form's fields become arguments of the call. Not asked where the arguments hold its required fields already.
+    Fill,
+}
+
+/// Something that a client may be able to do for a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClientCapability {
+    /// Show a form or a page to a person.
+    Elicitation,
+    /// Ask a model.
+    Sampling,
+    /// List the folders that it works in.
+    Roots,
+}
+
+impl ClientCapability {
+    /// The protocol's word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation",
+            Self::Sampling => "sampling",
+            Self::Roots => "roots",
+        }
+    }
 }
