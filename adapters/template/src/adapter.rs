@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use jobgate_adapter_api::{
-    Adapter, AdapterError, CallContext, CancelOutcome, Capabilities, Clock, Deps, ErrorKind, IdempotencyKey, InputAnswers, JobRef,
-    Observation, Operation, Secret, SubmitRequest, Submitted, Transport,
+    Adapter, AdapterError, CallContext, CancelOutcome, Capabilities, Clock, Deps, ErrorKind, IdempotencyKey, InputAnswers,
+    JobRef, Observation, Operation, Secret, SubmitRequest, Submitted, Transport,
 };
 use serde::de::DeserializeOwned;
 use url::Url;
@@ -47,7 +47,9 @@ impl TemplateAdapter {
             .header(header::CONTENT_TYPE, "application/json")
             .header("Idempotency-Key", cx.key.as_str())
             .body(body.unwrap_or_default())
-            .map_err(|_| AdapterError::new(ErrorKind::Rejected, operation, "the token or the job's id cannot be sent over HTTP"))?;
+            .map_err(|_| {
+                AdapterError::new(ErrorKind::Rejected, operation, "the token or the job's id cannot be sent over HTTP")
+            })?;
         self.transport.send(operation, request, cx.timeout).await
     }
 

@@ -268,18 +268,17 @@ impl Respond for Front {
             Some(Fault::Slow) => ResponseTemplate::new(200).set_body_json(json!({ "id": "1" })).set_delay(SLOW),
             Some(Fault::BadJson) => ResponseTemplate::new(200).set_body_raw(r#"{"id": "1", "status": "succ"#, "application/json"),
             Some(Fault::Html) => ResponseTemplate::new(200).set_body_raw("<!DOCTYPE html><title>Sign in</title>", "text/html"),
-            Some(Fault::Oversize) => ResponseTemplate::new(200).set_body_json(json!({ "id": "1", "filler": "x".repeat(2 * MAX_BODY_BYTES) })),
+            Some(Fault::Oversize) => {
+                ResponseTemplate::new(200).set_body_json(json!({ "id": "1", "filler": "x".repeat(2 * MAX_BODY_BYTES) }))
+            }
         }
     }
 }
 
 /// Address, headers and body in one text.
 fn everything_of(request: &Request) -> String {
-    let headers: Vec<String> = request
-        .headers
-        .iter()
-        .map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes())))
-        .collect();
+    let headers: Vec<String> =
+        request.headers.iter().map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()))).collect();
     format!("{} {} {}", request.url, headers.join("; "), String::from_utf8_lossy(&request.body))
 }
 

@@ -60,7 +60,8 @@ impl JobApi {
 
     fn list(&self, key: &str) -> ResponseTemplate {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        let found: Vec<Value> = jobs.iter().filter(|(_, job)| job.key.as_deref() == Some(key)).map(|(id, job)| job.view(id)).collect();
+        let found: Vec<Value> =
+            jobs.iter().filter(|(_, job)| job.key.as_deref() == Some(key)).map(|(id, job)| job.view(id)).collect();
         ResponseTemplate::new(200).set_body_json(json!({ "jobs": found }))
     }
 

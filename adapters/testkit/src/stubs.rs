@@ -227,7 +227,12 @@ struct ResponseDefinition {
 impl Mapping {
     fn check(&self) -> Result<(), String> {
         let request = &self.request;
-        let urls = [request.url.is_some(), request.url_path.is_some(), request.url_pattern.is_some(), request.url_path_pattern.is_some()];
+        let urls = [
+            request.url.is_some(),
+            request.url_path.is_some(),
+            request.url_pattern.is_some(),
+            request.url_path_pattern.is_some(),
+        ];
         if urls.iter().filter(|given| **given).count() != 1 {
             return Err("a request names exactly one of url, urlPath, urlPattern, urlPathPattern".to_owned());
         }

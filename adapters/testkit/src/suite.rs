@@ -90,7 +90,10 @@ impl<'a> Suite<'a> {
 
     /// A key that was not used in this run.
     pub(crate) fn key(&self) -> IdempotencyKey {
-        IdempotencyKey::new(format!("{:032x}", 0x6a6f_6267_6174_6500_u128 + u128::from(self.keys.fetch_add(1, Ordering::Relaxed))))
+        IdempotencyKey::new(format!(
+            "{:032x}",
+            0x6a6f_6267_6174_6500_u128 + u128::from(self.keys.fetch_add(1, Ordering::Relaxed))
+        ))
     }
 
     pub(crate) fn context(&self, tool: &str, key: IdempotencyKey) -> CallContext {
@@ -115,9 +118,10 @@ impl<'a> Suite<'a> {
 
     /// One look that must not fail; handles that it taught are added to the job.
     pub(crate) async fn look(&self, adapter: &dyn Adapter, started: &mut Started) -> Result<Observation, Breach> {
-        let seen = adapter.poll(&started.cx, &started.job).await.map_err(|error| {
-            Breach::new(format!("a look at the job {} failed: {error}", started.job.id()))
-        })?;
+        let seen = adapter
+            .poll(&started.cx, &started.job)
+            .await
+            .map_err(|error| Breach::new(format!("a look at the job {} failed: {error}", started.job.id())))?;
         learn(&mut started.job, &seen);
         Ok(seen)
     }
@@ -147,7 +151,10 @@ impl<'a> Suite<'a> {
             }
             last = Some(self.look(adapter, started).await?);
         }
-        Err(Breach::new(format!("the job did not {what} within {MOST_LOOKS} looks; the last one showed {:?}", last.map(|seen| seen.state))))
+        Err(Breach::new(format!(
+            "the job did not {what} within {MOST_LOOKS} looks; the last one showed {:?}",
+            last.map(|seen| seen.state)
+        )))
     }
 
     /// Makes every call meet `fault`; `false` when the rig cannot, whose reason is printed.
@@ -160,7 +167,10 @@ impl<'a> Suite<'a> {
 
     /// Ends every fault.
     pub(crate) async fn heal(&self) -> Result<(), Breach> {
-        self.rig.inject(None).await.map_err(|Absent(reason)| Breach::new(format!("the rig began a fault and cannot end it: {reason}")))
+        self.rig
+            .inject(None)
+            .await
+            .map_err(|Absent(reason)| Breach::new(format!("the rig began a fault and cannot end it: {reason}")))
     }
 
     /// Says aloud what was not tested.
@@ -188,7 +198,12 @@ pub(crate) fn check(
 ) -> Option<Box<dyn jobgate_adapter_api::CheckedAdapter>> {
     let tools = tools
         .into_iter()
-        .map(|tool| ToolWords { place: tool_place(&tool.name), name: tool.name, input_schema: tool.input_schema, words: tool.words })
+        .map(|tool| ToolWords {
+            place: tool_place(&tool.name),
+            name: tool.name,
+            input_schema: tool.input_schema,
+            words: tool.words,
+        })
         .collect();
     rig.factory().check(&provider_place(), provider, tools, issues)
 }

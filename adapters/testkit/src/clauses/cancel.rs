@@ -26,7 +26,11 @@ async fn stops(suite: &Suite<'_>, adapter: &dyn Adapter, started: &mut Started) 
     let outcome = adapter.cancel(&started.cx, &started.job).await.map_err(failed)?;
     ensure!(outcome != CancelOutcome::Refused, "a second cancel should be harmless, and is {outcome:?}");
     let end = suite.run_to_end(adapter, started).await?;
-    ensure!(end.state == JobState::Cancelled, "a job that was asked to stop should end as Cancelled, and ends as {:?}", end.state);
+    ensure!(
+        end.state == JobState::Cancelled,
+        "a job that was asked to stop should end as Cancelled, and ends as {:?}",
+        end.state
+    );
     let outcome = adapter.cancel(&started.cx, &started.job).await.map_err(failed)?;
     ensure!(outcome != CancelOutcome::Refused, "cancel of a cancelled job should be harmless, and is {outcome:?}");
     Ok(())

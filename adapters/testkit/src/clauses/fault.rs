@@ -8,7 +8,7 @@ use crate::suite::{Breach, Started, Suite, ensure};
 use crate::{Case, Fault, Scenario};
 
 /// The deadline of a call that meets a slow answer, and the slack for a busy machine.
-const SHORT: Duration = Duration::from_millis(300);
+const SHORT: Duration = Duration::from_millis(150);
 const SLACK: Duration = Duration::from_secs(5);
 
 /// The calls that are tried with every fault.
@@ -48,7 +48,11 @@ pub(crate) async fn c11(suite: &Suite<'_>) -> Result<(), Breach> {
         for (operation, error) in meet(suite, fault, within).await? {
             // A submit that was answered with something unreadable has started a job, or it has not: nobody knows.
             let kind = if operation == Operation::Submit { OutcomeUnknown } else { kind };
-            ensure!(error.kind() == kind, "{operation} that meets {fault:?} should be {kind:?}, and is {:?}: {error}", error.kind());
+            ensure!(
+                error.kind() == kind,
+                "{operation} that meets {fault:?} should be {kind:?}, and is {:?}: {error}",
+                error.kind()
+            );
         }
     }
     Ok(())

@@ -11,10 +11,12 @@ pub(crate) async fn c13(suite: &Suite<'_>) -> Result<(), Breach> {
         suite.rig.tools().into_iter().map(|tool| tool.name).filter(|name| adapter.capabilities(name).input).collect();
     match suite.rig.case(Scenario::WaitsForPerson) {
         Ok(case) if claimed.contains(&case.tool) => answered(suite, adapter.as_ref()).await,
-        Ok(case) => Err(Breach::new(format!("the rig has a job that waits for a person, and `{}` does not claim input", case.tool))),
-        Err(Absent(reason)) if !claimed.is_empty() => {
-            Err(Breach::new(format!("input is claimed by {claimed:?}, so the rig must provide WaitsForPerson, and says instead: {reason}")))
+        Ok(case) => {
+            Err(Breach::new(format!("the rig has a job that waits for a person, and `{}` does not claim input", case.tool)))
         }
+        Err(Absent(reason)) if !claimed.is_empty() => Err(Breach::new(format!(
+            "input is claimed by {claimed:?}, so the rig must provide WaitsForPerson, and says instead: {reason}"
+        ))),
         Err(absent) => {
             suite.note_absent("WaitsForPerson", absent)?;
             refused(suite, adapter.as_ref()).await
@@ -30,7 +32,12 @@ async fn answered(suite: &Suite<'_>, adapter: &dyn Adapter) -> Result<(), Breach
     let questions = questions(&first.state);
     ensure!(!questions.is_empty(), "the job waits for a person and asks nothing");
     let again = suite.look(adapter, &mut started).await?;
-    ensure!(again.state == first.state, "the same question looks different the second time: {:?}, {:?}", first.state, again.state);
+    ensure!(
+        again.state == first.state,
+        "the same question looks different the second time: {:?}, {:?}",
+        first.state,
+        again.state
+    );
 
     let answer = InputAnswer { action: InputAction::Accept, content: started.case.answer.clone() };
     let answers: InputAnswers = questions.iter().map(|question| (question.key.clone(), answer.clone())).collect();

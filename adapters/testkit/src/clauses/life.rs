@@ -89,7 +89,11 @@ pub(crate) async fn c7(suite: &Suite<'_>) -> Result<(), Breach> {
     started.first = None;
     let after_restart = suite.instance()?;
     let end = suite.run_to_end(after_restart.as_ref(), &mut started).await?;
-    ensure!(matches!(end.state, JobState::Succeeded(_)), "the second instance should see the job end well, and sees {:?}", end.state);
+    ensure!(
+        matches!(end.state, JobState::Succeeded(_)),
+        "the second instance should see the job end well, and sees {:?}",
+        end.state
+    );
     let again = suite.look(suite.instance()?.as_ref(), &mut started).await?;
     ensure!(again.state == end.state, "a third instance sees {:?} where the second saw {:?}", again.state, end.state);
     Ok(())

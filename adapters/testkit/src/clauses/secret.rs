@@ -27,7 +27,8 @@ pub(crate) async fn c10(suite: &Suite<'_>) -> Result<(), Breach> {
         let end = suite.run_to_end(adapter.as_ref(), &mut started).await?;
         hidden("an observation", &format!("{end:?}"))?;
     }
-    let unknown = adapter.poll(&suite.context(&suite.case(Scenario::RunsToEnd)?.tool, suite.key()), &suite.rig.unknown_job()).await;
+    let unknown =
+        adapter.poll(&suite.context(&suite.case(Scenario::RunsToEnd)?.tool, suite.key()), &suite.rig.unknown_job()).await;
     if let Err(error) = unknown {
         hidden("the error of an unknown job", &all_texts(&error))?;
     }

@@ -24,7 +24,12 @@ async fn one_job(suite: &Suite<'_>, adapter: &dyn Adapter, case: &Case) -> Resul
     let again = suite.submit(adapter, &cx, case).await.map_err(failed)?.job;
     let restarted = suite.submit(suite.instance()?.as_ref(), &cx, case).await.map_err(failed)?.job;
     for job in [&again, &restarted] {
-        ensure!(job.id() == first.id(), "idempotent_submit is claimed, and one key gave the jobs {} and {}", first.id(), job.id());
+        ensure!(
+            job.id() == first.id(),
+            "idempotent_submit is claimed, and one key gave the jobs {} and {}",
+            first.id(),
+            job.id()
+        );
     }
     let now = jobs(suite).await?;
     ensure!(now == before + 1, "idempotent_submit is claimed, and one key started {} jobs at the provider", now - before);
@@ -50,7 +55,9 @@ async fn two_jobs(suite: &Suite<'_>, adapter: &dyn Adapter, case: &Case) -> Resu
 
 async fn jobs(suite: &Suite<'_>) -> Result<usize, Breach> {
     suite.rig.jobs().await.map_err(|Absent(reason)| {
-        Breach::new(format!("idempotent_submit is claimed, so the rig must count the provider's jobs, and says instead: {reason}"))
+        Breach::new(format!(
+            "idempotent_submit is claimed, so the rig must count the provider's jobs, and says instead: {reason}"
+        ))
     })
 }
 

@@ -1,0 +1,113 @@
+//! The kit tested by what it must let through and what it must catch.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "the model runs in tests only, and its slow provider waits in real time"
+)]
+
+mod model;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use jobgate_adapter_testkit::{C2, C9, C13, CLAUSES, Clause, Scenario, adapter_contract, run};
+use model::{Flaw, ModelRig};
+
+mod claims_everything {
+    use super::{ModelRig, adapter_contract};
+    adapter_contract!(ModelRig::new(true, None));
+}
+
+mod claims_nothing {
+    use super::{ModelRig, adapter_contract};
+    adapter_contract!(ModelRig::new(false, None));
+}
+
+/// Runs every clause; exactly the wanted ones must fail, each with its own number first.
+#[track_caller]
+fn caught(claims: bool, flaw: Flaw, wanted: &[&str]) {
+    let mut failed = Vec::new();
+    for clause in CLAUSES {
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(*clause, async { ModelRig::new(claims, Some(flaw)) })));
+        if let Err(panic) = outcome {
+            let message = panic.downcast_ref::<String>().unwrap();
+            assert!(message.starts_with(&format!("{} is broken: ", clause.id)), "{flaw:?}: {message}");
+            failed.push(clause.id);
+        }
+    }
+    assert_eq!(failed, wanted, "{flaw:?}");
+}
+
+macro_rules! mutants {
+    ($($name:ident: $claims:literal $flaw:ident => $wanted:expr;)+) => {
+        $(
+            #[test]
+            fn $name() {
+                caught($claims, Flaw::$flaw, &$wanted);
+            }
+        )+
+    };
+}
+
+mutants! {
+    c1_bad_words_accepted: true AcceptsBadWords => ["C1"];
+    c1_misspelt_words_accepted: true AcceptsMisspeltWords => ["C1"];
+    c1_place_not_named: true HidesThePlace => ["C1"];
+    c2_result_lost: true LosesTheResult => ["C2"];
+    c2_failure_without_a_reason: true FailsInSilence => ["C2"];
+    c2_never_ends: true NeverEnds => ["C2", "C3", "C5", "C7", "C9", "C10", "C13"];
+    c3_comes_back_to_life: true ComesBackToLife => ["C3", "C5", "C7", "C13"];
+    c4_two_jobs_for_a_key: true StartsTwoJobs => ["C4"];
+    c4_claims_too_little: false ClaimsTooLittle => ["C4"];
+    c5_cancel_does_nothing: true CancelDoesNothing => ["C3", "C5"];
+    c5_second_cancel_fails: true SecondCancelFails => ["C5"];
+    c5_cancel_kills_the_finished: true CancelKillsTheFinished => ["C5"];
+    c5_unclaimed_cancel_works: false UnclaimedCancelWorks => ["C5"];
+    c5_unclaimed_cancel_is_rejected: false UnclaimedCancelIsRejected => ["C5"];
+    c6_invents_a_status: true InventsAStatus => ["C6"];
+    c7_remembers_jobs: true RemembersJobs => ["C7"];
+    c8_retries_the_rejected: true RetriesTheRejected => ["C8"];
+    c8_forgets_retry_after: true ForgetsRetryAfter => ["C8"];
+    c8_cut_submit_is_unavailable: true CutSubmitIsUnavailable => ["C8", "C11"];
+    c8_names_the_wrong_call: true NamesTheWrongCall => ["C8"];
+    c9_guesses_the_word: true GuessesTheWord => ["C9"];
+    c9_chokes_on_the_word: true ChokesOnTheWord => ["C9"];
+    c10_secret_in_debug: true SecretInDebug => ["C10"];
+    c10_secret_in_errors: true SecretInErrors => ["C10"];
+    c11_trusts_bad_json: true TrustsBadJson => ["C10", "C11"];
+    c11_unreadable_submit_is_protocol: true UnreadableSubmitIsProtocol => ["C11"];
+    c11_waits_for_ever: true WaitsForEver => ["C11"];
+    c12_finds_nothing: true FindsNothing => ["C12"];
+    c12_finds_too_much: true FindsTooMuch => ["C12"];
+    c12_unclaimed_find_is_none: false UnclaimedFindIsNone => ["C12"];
+    c13_answers_twice: true AnswersTwice => ["C13"];
+    c13_asks_anew: true AsksAnew => ["C13"];
+    c13_unclaimed_answer_is_taken: false UnclaimedAnswerIsTaken => ["C13"];
+}
+
+fn breach_without(clause: Clause, scenario: Scenario, reason: &'static str) -> Option<String> {
+    let rig = async { ModelRig::new(true, None).without(scenario, reason) };
+    let panic = catch_unwind(AssertUnwindSafe(|| run(clause, rig))).err()?;
+    Some(panic.downcast_ref::<String>().unwrap().clone())
+}
+
+#[test]
+fn a_case_is_left_out_only_with_a_reason_and_only_where_nothing_that_is_claimed_needs_it() {
+    assert_eq!(breach_without(C9, Scenario::UnknownWord, "the vocabulary is closed"), None);
+    assert!(breach_without(C9, Scenario::UnknownWord, "").unwrap().contains("without a reason"));
+    assert!(breach_without(C13, Scenario::WaitsForPerson, "nobody is asked").unwrap().contains("input is claimed"));
+    assert!(breach_without(C2, Scenario::Fails, "it never fails").unwrap().contains("must provide Fails"));
+}
+
+/// Every clause of the contract's README has a test here, and the other way round.
+#[test]
+fn the_kit_has_exactly_the_clauses_of_the_contract() {
+    let contract = include_str!("../../api/README.md");
+    let listed: Vec<&str> = contract
+        .lines()
+        .filter_map(|line| line.strip_prefix("| C"))
+        .filter_map(|rest| rest.split_once(" |"))
+        .map(|(id, _)| id)
+        .collect();
+    let tested: Vec<&str> = CLAUSES.iter().map(|clause| clause.id.strip_prefix('C').unwrap()).collect();
+    assert_eq!(listed, tested);
+}
