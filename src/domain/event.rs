@@ -10,7 +10,7 @@ use super::{Fault, Principal, TaskError};
 /// Something that happened to a task. [`super::Task::apply`] says what it means in each state.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskEvent {
-    /// A further submit is about to be sent.
+    /// A submit is about to be sent.
     SubmitBegan,
     /// A submit failed without effect, or may be repeated with the same key; it will be tried again.
     SubmitDelayed(Fault),
@@ -20,14 +20,14 @@ pub enum TaskEvent {
     Accepted(JobRef),
     /// A look at the job showed this.
     Observed(Observation),
-    /// A look at the job failed; what is shown may be stale.
+    /// A look at the job (or, while a submit is unsettled, the search for it) failed; what is shown may be stale.
     PollFailed(Fault),
-    /// The provider does not know the job, for the first time or again.
+    /// The provider does not know the job (or, while a submit is unsettled, its key), for the first time or again.
     Missing(Fault),
     /// The caller answered questions; those not open any more are ignored.
     Answered(InputAnswers),
-    /// The answers reached the provider.
-    Provided,
+    /// The answers to these questions reached the provider.
+    Provided(Vec<String>),
     /// Handing over the answers failed; it will be tried again.
     ProvideFailed(Fault),
     /// Someone wants the job stopped. With `at_once` the task is cancelled now and the job's own cancel stays owed.
@@ -44,8 +44,10 @@ pub enum TaskEvent {
     },
     /// The wish to cancel did not get through; it will be tried again.
     CancelFailed(Fault),
-    /// The task cannot go on: a deadline, silence, a lost job, a fault that will not pass.
+    /// The task cannot go on: silence, a lost job, a fault that will not pass. Its job is left alone.
     Faulted(TaskError),
+    /// A limit of the operator's ends the task, and its job has to be stopped: the job's own cancel is owed from now on.
+    LimitStruck(TaskError),
     /// The task's life was extended, because its job is still alive or has just ended.
     LifeExtended(Duration),
 }
@@ -63,13 +65,14 @@ impl TaskEvent {
             Self::PollFailed(_) => "poll_failed",
             Self::Missing(_) => "missing",
             Self::Answered(_) => "answered",
-            Self::Provided => "provided",
+            Self::Provided(_) => "provided",
             Self::ProvideFailed(_) => "provide_failed",
             Self::CancelRequested { .. } => "cancel_requested",
             Self::CancelAnswered(_) => "cancel_answered",
             Self::CancelUnsupported { .. } => "cancel_unsupported",
             Self::CancelFailed(_) => "cancel_failed",
             Self::Faulted(_) => "faulted",
+            Self::LimitStruck(_) => "limit_struck",
             Self::LifeExtended(_) => "life_extended",
         }
     }

@@ -31,14 +31,18 @@ pub enum Work {
 }
 
 impl Work {
-    /// What `task` needs next. Answers go before a cancel only when there is none; a cancel goes before a look.
+    /// What `task` needs next. A cancel goes before all else, and a job that is being stopped gets no answers any more.
     #[must_use]
     pub fn of(task: &Task) -> Self {
         match &task.state {
             TaskState::Submitting { unsettled: true, .. } => Self::Settle,
             TaskState::Submitting { unsettled: false, .. } => Self::Submit,
             TaskState::Running { .. } | TaskState::InputRequired { .. } if task.owes_cancel() => Self::Cancel,
-            TaskState::Running { .. } | TaskState::InputRequired { .. } if !task.unprovided_answers().is_empty() => Self::Provide,
+            TaskState::Running { .. } | TaskState::InputRequired { .. }
+                if !task.is_stopping() && !task.unprovided_answers().is_empty() =>
+            {
+                Self::Provide
+            }
             TaskState::Running { .. } | TaskState::InputRequired { .. } => Self::Poll,
             TaskState::Ended { job: Some(_), .. } if task.owes_cancel() => Self::Cancel,
             TaskState::Ended { job: None, .. } if task.owes_cancel() => Self::Settle,
@@ -53,29 +57,28 @@ impl Work {
 /// (`Retry-After`, a hint in an observation) and is never undercut. Limits of time are moments to look, too.
 #[must_use]
 pub fn next_due(task: &Task, policy: &ToolPolicy, now: Timestamp, unit: f64, asked: Option<Duration>) -> Option<Timestamp> {
-    let pause = match Work::of(task) {
+    let work = Work::of(task);
+    let telling = work == Work::Cancel || task.is_ended();
+    let failures = if telling { task.cancellation.as_ref().map_or(0, |wish| wish.attempts) } else { task.troubles.count };
+    let pause = match work {
         Work::Nothing => return None,
-        Work::Submit | Work::Settle | Work::Provide | Work::Poll if task.troubles.count > 0 => {
-            grown(BACKOFF, task.troubles.count - 1)
-        }
-        Work::Cancel if task.cancellation.as_ref().is_some_and(|wish| wish.attempts > 0) => {
-            grown(BACKOFF, task.cancellation.as_ref().map_or(0, |wish| wish.attempts) - 1)
-        }
+        Work::Submit | Work::Settle | Work::Provide | Work::Cancel | Work::Poll if failures > 0 => grown(BACKOFF, failures - 1),
         Work::Submit | Work::Settle | Work::Provide | Work::Cancel => Duration::ZERO,
-        Work::Poll => grown(policy.poll, task.quiet_polls.saturating_sub(1)),
+        Work::Poll => interval(policy.poll, now.since(task.updated_at)),
     };
     let pause = pause.mul_f64(1.0 + unit / 10.0).max(asked.unwrap_or_default());
     let next = now.plus(pause);
-    let limit = if task.is_ended() { None } else { first_limit(task, policy) };
+    let limit = if task.is_ended() { None } else { first_limit(task, policy, now) };
     Some(limit.map_or(next, |limit| next.min(limit.max(now))))
 }
 
 /// The first moment at which a limit of time strikes.
-fn first_limit(task: &Task, policy: &ToolPolicy) -> Option<Timestamp> {
+fn first_limit(task: &Task, policy: &ToolPolicy, now: Timestamp) -> Option<Timestamp> {
     let silence = task.troubles.since.map(|since| since.plus(policy.silence_limit));
     let submit = matches!(task.state, TaskState::Submitting { .. }).then(|| task.created_at.plus(policy.submit_budget));
     let input = policy.input_timeout.and_then(|timeout| oldest_question(task).map(|asked| asked.plus(timeout)));
-    let gone = task.missing_since.map(|since| since.plus(policy.gone_grace));
+    // While a submit is unsettled, the grace is no limit but the moment at which it may be repeated.
+    let gone = task.missing_since.map(|since| since.plus(policy.gone_grace)).filter(|at| task.job().is_some() || *at > now);
     [Some(task.deadline_at), silence, submit, input, gone].into_iter().flatten().min()
 }
 
@@ -99,13 +102,15 @@ pub fn limit_reached(task: &Task, policy: &ToolPolicy, now: Timestamp) -> Option
         provider_status: trouble.and_then(|fault| fault.status),
     };
     if let Some(since) = task.missing_since
+        && task.job().is_some()
         && now.since(since) >= policy.gone_grace
     {
         return Some(error(Category::Gone, false, "the provider no longer knows the job".to_owned()));
     }
     if task.troubles.protocol_run >= PROTOCOL_FAULTS_ALLOWED {
-        let message = format!("the provider's answers are not those of its API{why}");
-        return Some(error(Category::Provider(ErrorKind::Protocol), false, message));
+        let unsettled = matches!(task.state, TaskState::Submitting { unsettled: true, .. });
+        let category = if unsettled { Category::UnknownOutcome } else { Category::Provider(ErrorKind::Protocol) };
+        return Some(error(category, false, format!("the provider's answers are not those of its API{why}")));
     }
     if let TaskState::Submitting { unsettled, .. } = task.state
         && now.since(task.created_at) >= policy.submit_budget.min(task.deadline_at.since(task.created_at))
@@ -142,12 +147,19 @@ pub fn limit_reached(task: &Task, policy: &ToolPolicy, now: Timestamp) -> Option
 
 /// What callers are told to wait between two looks (requirement D1): short while things change, longer the quieter the job.
 #[must_use]
-pub fn caller_interval(task: &Task, policy: &ToolPolicy) -> Duration {
+pub fn caller_interval(task: &Task, policy: &ToolPolicy, now: Timestamp) -> Duration {
     let interval = match task.status() {
-        Status::Working | Status::InputRequired => grown(policy.poll, task.quiet_polls),
+        Status::Working | Status::InputRequired => interval(policy.poll, now.since(task.updated_at)),
         Status::Completed | Status::Failed | Status::Cancelled => policy.poll.initial,
     };
     interval.max(SHORTEST_CALLER_INTERVAL)
+}
+
+/// The interval after which a job that has been quiet for `quiet` is looked at: the sum of `n` intervals that each grow by the
+/// factor is as long as this makes it, so nobody has to count looks, and a restart changes nothing.
+fn interval(policy: PollPolicy, quiet: Duration) -> Duration {
+    let interval = policy.initial.as_secs_f64() + (policy.factor.max(1.0) - 1.0) * quiet.as_secs_f64();
+    if interval >= policy.max.as_secs_f64() { policy.max } else { Duration::from_secs_f64(interval) }
 }
 
 fn grown(policy: PollPolicy, steps: u32) -> Duration {
@@ -162,12 +174,16 @@ mod tests {
 
     const POLICY: PollPolicy = PollPolicy { initial: Duration::from_secs(1), max: Duration::from_secs(30), factor: 1.5 };
 
-    /// K1: intervals grow from the first to the longest and stay there.
+    /// K1: intervals grow from the first to the longest and stay there, by the factor each time.
     #[test]
     fn intervals_grow_to_the_longest() {
-        assert_eq!(grown(POLICY, 0), Duration::from_secs(1));
-        assert_eq!(grown(POLICY, 2), Duration::from_millis(2250));
-        assert_eq!(grown(POLICY, 40), Duration::from_secs(30));
-        assert_eq!(grown(POLICY, u32::MAX), Duration::from_secs(30));
+        let mut quiet = Duration::ZERO;
+        for steps in [0, 1, 2, 3, 40, u32::MAX] {
+            while quiet < Duration::from_secs(3600) && interval(POLICY, quiet) < grown(POLICY, steps) {
+                quiet += interval(POLICY, quiet);
+            }
+            assert_eq!(interval(POLICY, quiet), grown(POLICY, steps), "after {steps} looks");
+        }
+        assert_eq!(interval(POLICY, Duration::MAX), POLICY.max);
     }
 }

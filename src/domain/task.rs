@@ -315,16 +315,14 @@ pub struct Task {
     pub cancellation: Option<Cancellation>,
     /// The present run of failed calls.
     pub troubles: Troubles,
-    /// Since when the provider does not know the job.
+    /// Since when the provider does not know the job (or, while an unsettled submit is asked after, the submit's key).
     pub missing_since: Option<Timestamp>,
-    /// Looks at the job since something visible changed.
-    pub quiet_polls: u32,
     /// When a worker has to look at it again; `None` when nothing is left to do.
     pub due_at: Option<Timestamp>,
 }
 
 impl Task {
-    /// A task whose first submit is about to be sent.
+    /// A task whose first submit has not begun.
     #[must_use]
     pub fn new(new: NewTask) -> Self {
         Self {
@@ -340,16 +338,23 @@ impl Task {
             ttl: new.ttl,
             deadline_at: new.deadline_at,
             revision: Revision::FIRST,
-            state: TaskState::Submitting { attempt: 1, unsettled: true },
+            state: TaskState::Submitting { attempt: 0, unsettled: false },
             message: None,
             progress: None,
             inputs: BTreeMap::new(),
             cancellation: None,
             troubles: Troubles::default(),
             missing_since: None,
-            quiet_polls: 0,
             due_at: None,
         }
+    }
+
+    /// A new task whose first submit is sent as soon as its creation is durable: one durable write where
+    /// [`super::TaskEvent::SubmitBegan`] would need a second one.
+    #[must_use]
+    pub fn with_submit_begun(mut self) -> Self {
+        self.state = TaskState::Submitting { attempt: 1, unsettled: true };
+        self
     }
 
     /// The protocol's word for where it stands.
@@ -408,6 +413,12 @@ impl Task {
             InputProgress::Open | InputProgress::Provided | InputProgress::Withdrawn => None,
         };
         self.inputs.iter().filter_map(answered).collect()
+    }
+
+    /// Whether someone wants the job stopped, and the provider has not said that it will not be.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.cancellation.as_ref().is_some_and(|wish| matches!(wish.progress, CancelProgress::Owed | CancelProgress::Taken))
     }
 
     /// Whether the provider has yet to be told of a wish to cancel.

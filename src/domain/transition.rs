@@ -33,15 +33,22 @@ impl Task {
         let mut next = self.clone();
         match (&self.state, event) {
             (S::Submitting { attempt, .. }, E::SubmitBegan) => {
-                next.state = S::Submitting { attempt: attempt + 1, unsettled: true };
+                next.missing_since = None;
+                next.state = S::Submitting { attempt: attempt.saturating_add(1), unsettled: true };
             }
             (S::Submitting { attempt, .. }, E::SubmitDelayed(fault)) => next.submit_delayed(*attempt, fault, at),
             (S::Submitting { .. }, E::SubmitRejected(failure)) => next.end(None, failed(failure), at),
             (S::Submitting { .. }, E::Accepted(job)) => {
                 next.troubles = Troubles::default();
-                next.message = None;
+                next.missing_since = None;
+                next.message = self.is_stopping().then(|| "cancel requested".to_owned());
                 next.state = S::Running { job: job.clone() };
             }
+            (S::Submitting { unsettled: true, .. }, E::Missing(fault)) => {
+                next.missing_since = self.missing_since.or(Some(at));
+                next.trouble(fault, at);
+            }
+            (S::Submitting { unsettled: true, .. }, E::PollFailed(fault)) => next.trouble(fault, at),
             (S::Submitting { unsettled, .. }, E::CancelRequested { at_once }) => {
                 next.want_cancel(at);
                 if !unsettled {
@@ -60,9 +67,12 @@ impl Task {
                 next.trouble(fault, at);
             }
             (S::InputRequired { job }, E::Answered(answers)) => next.answer(job, answers),
-            (S::Running { .. } | S::InputRequired { .. }, E::Provided) => {
-                for slot in next.inputs.values_mut() {
-                    if matches!(slot.progress, InputProgress::Answered(_)) {
+            (S::Running { .. } | S::InputRequired { .. }, E::Provided(keys)) => {
+                // Only what was handed over: a further answer may have come in meanwhile.
+                for key in keys {
+                    if let Some(slot) = next.inputs.get_mut(key)
+                        && matches!(slot.progress, InputProgress::Answered(_))
+                    {
                         slot.progress = InputProgress::Provided;
                     }
                 }
@@ -95,6 +105,16 @@ impl Task {
             (S::Running { job } | S::InputRequired { job }, E::Faulted(error)) => {
                 next.end(Some(job.clone()), Outcome::Error(error.clone()), at);
             }
+            (S::Submitting { unsettled, .. }, E::LimitStruck(error)) => {
+                if *unsettled {
+                    next.want_cancel(at);
+                }
+                next.end(None, Outcome::Error(error.clone()), at);
+            }
+            (S::Running { job } | S::InputRequired { job }, E::LimitStruck(error)) => {
+                next.want_cancel(at);
+                next.end(Some(job.clone()), Outcome::Error(error.clone()), at);
+            }
             (S::Ended { outcome, at: ended, job: None }, E::Accepted(job)) if self.owes_cancel() => {
                 next.state = S::Ended { job: Some(job.clone()), outcome: outcome.clone(), at: *ended };
             }
@@ -109,13 +129,12 @@ impl Task {
             (S::Submitting { .. } | S::Running { .. } | S::InputRequired { .. } | S::Ended { .. }, E::LifeExtended(ttl)) => {
                 next.ttl = Some(*ttl);
             }
-            (
+            (S::Submitting { unsettled: false, .. }, E::Missing(_) | E::PollFailed(_))
+            | (
                 S::Submitting { .. },
                 E::Observed(_)
-                | E::PollFailed(_)
-                | E::Missing(_)
                 | E::Answered(_)
-                | E::Provided
+                | E::Provided(_)
                 | E::ProvideFailed(_)
                 | E::CancelAnswered(_)
                 | E::CancelUnsupported { .. }
@@ -136,19 +155,19 @@ impl Task {
                 | E::PollFailed(_)
                 | E::Missing(_)
                 | E::Answered(_)
-                | E::Provided
+                | E::Provided(_)
                 | E::ProvideFailed(_)
                 | E::CancelRequested { .. }
                 | E::CancelAnswered(_)
                 | E::CancelUnsupported { .. }
                 | E::CancelFailed(_)
-                | E::Faulted(_),
+                | E::Faulted(_)
+                | E::LimitStruck(_),
             ) => return Err(IllegalTransition { state: self.state_name(), event: event.name() }),
         }
         next.revision = self.revision.next();
         if self.looks_different(&next) {
             next.updated_at = at;
-            next.quiet_polls = 0;
         }
         Ok(next)
     }
@@ -162,8 +181,9 @@ impl Task {
         }
     }
 
-    /// Whether a caller would see a difference.
-    fn looks_different(&self, next: &Self) -> bool {
+    /// Whether a caller would see a difference between this and `next`.
+    #[must_use]
+    pub fn looks_different(&self, next: &Self) -> bool {
         self.status() != next.status()
             || self.message != next.message
             || self.progress != next.progress
@@ -190,7 +210,8 @@ impl Task {
     }
 
     fn submit_delayed(&mut self, attempt: u32, fault: &Fault, at: Timestamp) {
-        let unsettled = fault.kind == ErrorKind::OutcomeUnknown;
+        // An answer that makes no sense may hide a started job as well as no answer does.
+        let unsettled = matches!(fault.kind, ErrorKind::OutcomeUnknown | ErrorKind::Protocol);
         self.trouble(fault, at);
         if self.cancellation.is_some() && !unsettled {
             self.cancellation_is(CancelProgress::TooLate);
@@ -213,7 +234,6 @@ impl Task {
 
     fn observe(&mut self, job: &JobRef, seen: &Observation, at: Timestamp) {
         self.troubles = Troubles::default();
-        self.quiet_polls = self.quiet_polls.saturating_add(1);
         let job = seen.learned.iter().fold(job.clone(), |job, (name, value)| job.with(name, value));
         if !matches!(seen.state, JobState::Gone) {
             self.missing_since = None;

@@ -10,41 +10,40 @@ pub(super) struct Agenda {
     providers: BTreeMap<ProviderName, Queue>,
 }
 
-/// One provider's tasks. A task is in `free` or in `claimed`, never in both, so a long run of claimed tasks is never walked over.
+/// One provider's tasks, ordered by the moment at which each can be claimed, so that tasks claimed or put off for later are never
+/// walked over.
 #[derive(Debug, Default)]
 struct Queue {
-    /// Claimable from the moment that comes first.
-    free: BTreeSet<(Timestamp, TaskId)>,
-    /// By the end of the claim.
-    claimed: BTreeSet<(Timestamp, TaskId)>,
-    /// The end of each claim, and the moment the task was due.
-    claims: HashMap<TaskId, Claim>,
+    order: BTreeSet<(Timestamp, TaskId)>,
+    places: HashMap<TaskId, Place>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Claim {
-    until: Timestamp,
+struct Place {
+    /// Where the task stands in the order: when it is due, or when the claim on it ends.
+    at: Timestamp,
+    /// When it is due by its record.
     due: Timestamp,
 }
 
 impl Agenda {
-    /// Notes that a task is due at `due`.
-    pub(super) fn add(&mut self, provider: &ProviderName, due: Timestamp, id: TaskId) {
+    /// Notes that a task is due at `due`, and claimed until `claimed_until` where that is given.
+    pub(super) fn add(&mut self, provider: &ProviderName, due: Timestamp, id: TaskId, claimed_until: Option<Timestamp>) {
+        let place = Place { at: claimed_until.unwrap_or(due), due };
         if let Some(queue) = self.providers.get_mut(provider) {
-            queue.free.insert((due, id));
+            queue.put(id, place);
         } else {
-            self.providers.entry(provider.clone()).or_default().free.insert((due, id));
+            self.providers.entry(provider.clone()).or_default().put(id, place);
         }
     }
 
-    /// Forgets a task that was due at `due`, and the claim on it.
-    pub(super) fn remove(&mut self, provider: &ProviderName, due: Timestamp, id: TaskId) {
+    /// Forgets a task, and the claim on it.
+    pub(super) fn remove(&mut self, provider: &ProviderName, id: TaskId) {
         let Some(queue) = self.providers.get_mut(provider) else { return };
-        match queue.claims.remove(&id) {
-            Some(claim) => queue.claimed.remove(&(claim.until, id)),
-            None => queue.free.remove(&(due, id)),
-        };
-        if queue.free.is_empty() && queue.claims.is_empty() {
+        if let Some(place) = queue.places.remove(&id) {
+            queue.order.remove(&(place.at, id));
+        }
+        if queue.places.is_empty() {
             self.providers.remove(provider);
         }
     }
@@ -52,15 +51,10 @@ impl Agenda {
     /// Claims up to `limit` due tasks until `until`, the longest due first.
     pub(super) fn claim(&mut self, provider: &ProviderName, now: Timestamp, until: Timestamp, limit: usize) -> Vec<TaskId> {
         let Some(queue) = self.providers.get_mut(provider) else { return Vec::new() };
-        queue.end_claims(now);
-        let mut taken = Vec::new();
-        while taken.len() < limit
-            && let Some((due, id)) = queue.free.first().copied().filter(|(due, _)| *due <= now)
-        {
-            queue.free.remove(&(due, id));
-            queue.claimed.insert((until, id));
-            queue.claims.insert(id, Claim { until, due });
-            taken.push(id);
+        let due = queue.order.iter().take_while(|(at, _)| *at <= now).take(limit);
+        let taken: Vec<TaskId> = due.map(|(_, id)| *id).collect();
+        for id in &taken {
+            queue.put_off(*id, |_| until);
         }
         taken
     }
@@ -69,16 +63,21 @@ impl Agenda {
     pub(super) fn release(&mut self, ids: &[TaskId]) {
         for queue in self.providers.values_mut() {
             for id in ids {
-                queue.release(*id);
+                queue.put_off(*id, |place| place.due);
             }
+        }
+    }
+
+    /// Makes a task claimable again at `until`, not before.
+    pub(super) fn snooze(&mut self, id: TaskId, until: Timestamp) {
+        for queue in self.providers.values_mut() {
+            queue.put_off(id, |_| until);
         }
     }
 
     /// The earliest moment at which `claim` could give something.
     pub(super) fn next(&self, provider: &ProviderName) -> Option<Timestamp> {
-        let queue = self.providers.get(provider)?;
-        let moments = [queue.free.first(), queue.claimed.first()];
-        moments.into_iter().flatten().map(|(at, _)| *at).min()
+        self.providers.get(provider)?.order.first().map(|(at, _)| *at)
     }
 
     /// The providers that have anything here.
@@ -88,16 +87,16 @@ impl Agenda {
 }
 
 impl Queue {
-    fn end_claims(&mut self, now: Timestamp) {
-        while let Some((_, id)) = self.claimed.first().copied().filter(|(until, _)| *until <= now) {
-            self.release(id);
+    fn put(&mut self, id: TaskId, place: Place) {
+        if let Some(before) = self.places.insert(id, place) {
+            self.order.remove(&(before.at, id));
         }
+        self.order.insert((place.at, id));
     }
 
-    fn release(&mut self, id: TaskId) {
-        if let Some(claim) = self.claims.remove(&id) {
-            self.claimed.remove(&(claim.until, id));
-            self.free.insert((claim.due, id));
+    fn put_off(&mut self, id: TaskId, to: impl FnOnce(&Place) -> Timestamp) {
+        if let Some(place) = self.places.get(&id).copied() {
+            self.put(id, Place { at: to(&place), due: place.due });
         }
     }
 }

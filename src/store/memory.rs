@@ -55,7 +55,7 @@ impl State {
     }
 
     /// Puts a task into every index.
-    fn index(&mut self, task: &Task) {
+    fn index(&mut self, task: &Task, claimed_until: Option<Timestamp>) {
         let place = (task.created_at, task.id);
         self.created.insert(place);
         self.owned.entry(task.owner.clone()).or_default().insert(place);
@@ -63,7 +63,7 @@ impl State {
             *self.live.entry(task.owner.clone()).or_default() += 1;
         }
         if let Some(due) = task.due_at {
-            self.agenda.add(&task.provider, due, task.id);
+            self.agenda.add(&task.provider, due, task.id, claimed_until);
         }
         if let Some(end) = task.expires_at() {
             self.expiry.insert((end, task.id));
@@ -88,9 +88,7 @@ impl State {
         {
             *count -= 1;
         }
-        if let Some(due) = task.due_at {
-            self.agenda.remove(&task.provider, due, task.id);
-        }
+        self.agenda.remove(&task.provider, task.id);
         if let Some(end) = task.expires_at() {
             self.expiry.remove(&(end, task.id));
         }
@@ -107,7 +105,7 @@ impl State {
 
 #[async_trait]
 impl TaskStore for MemoryStore {
-    async fn create(&self, task: Task, cause: Cause) -> Result<Created, StoreError> {
+    async fn create(&self, task: Task, claimed_until: Option<Timestamp>, cause: Cause) -> Result<Created, StoreError> {
         let mut state = self.state()?;
         if let Some(key) = &task.caller_key
             && let Some(id) = state.keys.get(&(task.owner.clone(), task.tool.clone(), key.key.clone()))
@@ -120,7 +118,7 @@ impl TaskStore for MemoryStore {
         }
         let audit = vec![AuditEntry::created(&task, &cause)];
         let task = Arc::new(task);
-        state.index(&task);
+        state.index(&task, claimed_until);
         state.tasks.insert(task.id, Kept { task: task.clone(), audit });
         Ok(Created::New(task))
     }
@@ -135,7 +133,7 @@ impl TaskStore for MemoryStore {
         let there = state.task(&next.id).filter(|task| task.revision == expected).ok_or(StoreError::Stale(next.id))?;
         let next = Arc::new(next);
         state.unindex(&there);
-        state.index(&next);
+        state.index(&next, None);
         if let Some(kept) = state.tasks.get_mut(&next.id) {
             kept.task = next.clone();
             kept.audit.extend(entries);
@@ -157,6 +155,11 @@ impl TaskStore for MemoryStore {
 
     async fn release(&self, ids: &[TaskId]) -> Result<(), StoreError> {
         self.state()?.agenda.release(ids);
+        Ok(())
+    }
+
+    async fn snooze(&self, id: &TaskId, until: Timestamp) -> Result<(), StoreError> {
+        self.state()?.agenda.snooze(*id, until);
         Ok(())
     }
 

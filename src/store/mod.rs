@@ -1,4 +1,4 @@
-//! Where tasks live: the contract of every store. The clauses S1–S17 are the tests in `tests/store_contract`.
+//! Where tasks live: the contract of every store. The clauses S1–S18 are the tests in `tests/store_contract`.
 
 mod agenda;
 mod error;
@@ -23,9 +23,11 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     /// A task of the same owner and tool with the same caller key is given back instead, whatever its arguments, for as long as
     /// that task is there; two calls at once with one key make one task (S2).
     ///
+    /// With `claimed_until` the task starts out claimed, as if by [`TaskStore::claim_due`] (S6).
+    ///
     /// # Errors
     /// [`StoreError::Stale`] when there is a task with this id already; then nothing happened.
-    async fn create(&self, task: Task, cause: Cause) -> Result<Created, StoreError>;
+    async fn create(&self, task: Task, claimed_until: Option<Timestamp>, cause: Cause) -> Result<Created, StoreError>;
 
     /// Reads one task; `None` when there is none (S3).
     async fn get(&self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError>;
@@ -50,6 +52,10 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
 
     /// Gives claims back without a change (S7); a task that nobody has claimed stays as it is.
     async fn release(&self, ids: &[TaskId]) -> Result<(), StoreError>;
+
+    /// Makes a task claimable again at `until` and not before, without writing anything: for a look that changed nothing. A commit
+    /// or a restart puts its `due_at` back in force; a task that is not there or has nothing left to do stays as it is (S18).
+    async fn snooze(&self, id: &TaskId, until: Timestamp) -> Result<(), StoreError>;
 
     /// The earliest moment at which a task of `provider` can be claimed: when it is due, or when the claim on it ends (S8).
     async fn next_due(&self, provider: &ProviderName) -> Result<Option<Timestamp>, StoreError>;
