@@ -1,0 +1,7 @@
+//! What the gateway's tests share: the gateway and the engines as processes, a raw client of the wire, bounded waits, and a
+//! reader of the repository's own sources.
+//!
+//! A crate rather than a module that every test file includes: it is compiled once, and what a single test file does not use
+//! is no dead code.
+
+pub mod source;
