@@ -1,4 +1,5 @@
 //! jobgate: the gateway that turns any asynchronous job API into durable MCP tasks.
 
 pub mod domain;
+pub mod engine;
 pub mod store;
