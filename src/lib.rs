@@ -1,5 +1,7 @@
 //! jobgate: the gateway that turns any asynchronous job API into durable MCP tasks.
 
+pub mod config;
 pub mod domain;
 pub mod engine;
+pub mod registry;
 pub mod store;

@@ -98,7 +98,7 @@ impl JsonSchema for HumanDuration {
             "type": "string",
             "description": "A whole number and a unit: ms, s, m, h or d.",
             "pattern": "^[0-9]+(ms|s|m|h|d)$",
-            "examples": ["250ms", "30s", "5m", "24h", "7d"],
+            "examples": ["30s", "250ms", "5m", "24h", "7d"],
         })
     }
 }

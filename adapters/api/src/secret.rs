@@ -77,7 +77,8 @@ impl JsonSchema for SecretRef {
         schemars::json_schema!({
             "type": "string",
             "pattern": "^(env|file):.+$",
-            "description": "Where a secret is: `env:NAME` or `file:PATH`, never the secret itself."
+            "description": "Where a secret is: `env:NAME` or `file:PATH`, never the secret itself.",
+            "examples": ["env:API_TOKEN", "file:/run/secrets/api-token"]
         })
     }
 }

@@ -1,0 +1,69 @@
+//! What is wrong in a configuration, each problem with its place in the file and what would be right.
+
+use std::fmt;
+
+use jobgate_adapter_api::{Issues, Place};
+
+use super::yaml::{Document, Spot};
+
+/// One problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Line in the file, from 1.
+    pub line: usize,
+    /// Column in the line, from 1, in characters.
+    pub column: usize,
+    /// The part of the configuration, for example `tools.render.poll.max`; empty for the whole file.
+    pub path: String,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub hint: Option<String>,
+}
+
+impl Diagnostic {
+    pub(super) fn at(spot: Spot, place: &Place, message: impl Into<String>, hint: Option<String>) -> Self {
+        Self { line: spot.line, column: spot.column, path: place.to_string(), message: message.into(), hint }
+    }
+}
+
+/// All problems of one file, in the order of the file. `Display` is the page that people read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Diagnostics {
+    /// The file's name, as the user gave it.
+    pub file: String,
+    /// The problems; at least one.
+    pub list: Vec<Diagnostic>,
+}
+
+impl Diagnostics {
+    pub(super) fn new(file: &str, mut list: Vec<Diagnostic>) -> Self {
+        list.sort_by_key(|problem| (problem.line, problem.column));
+        list.dedup();
+        Self { file: file.to_owned(), list }
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Diagnostic { line, column, path, message, hint } in &self.list {
+            write!(f, "{}:{line}:{column}: ", self.file)?;
+            if !path.is_empty() {
+                write!(f, "{path}: ")?;
+            }
+            writeln!(f, "{message}")?;
+            if let Some(hint) = hint {
+                writeln!(f, "  hint: {hint}")?;
+            }
+        }
+        match self.list.len() {
+            1 => write!(f, "1 problem; nothing was started"),
+            count => write!(f, "{count} problems; nothing was started"),
+        }
+    }
+}
+
+/// The places of `issues` looked up in the text.
+pub(super) fn located(document: &Document, issues: Issues) -> impl Iterator<Item = Diagnostic> {
+    issues.into_iter().map(|issue| Diagnostic::at(document.spot(&issue.place), &issue.place, issue.message, issue.hint))
+}

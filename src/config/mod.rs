@@ -1,0 +1,298 @@
+//! The configuration: words -> meaning -> thing. `load` finds every problem at once; what it gives back can be built.
+
+mod diagnostic;
+mod schema;
+mod settings;
+mod structure;
+mod tool;
+mod words;
+mod yaml;
+
+use std::path::Path;
+use std::time::Duration;
+
+use jobgate_adapter_api::{CheckedAdapter, HumanDuration, Issues, Place, ToolWords as NamedWords};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+pub use diagnostic::{Diagnostic, Diagnostics};
+pub use schema::schema;
+pub use settings::{Limits, ServerSettings, StoreSettings};
+
+use crate::domain::{ProviderName, Tool};
+use crate::registry::Registry;
+use diagnostic::located;
+use schema::{Schemas, is_common_word, job_definition, kinds, provider_definition};
+use structure::{Section, choice};
+use words::{LimitWords, ProviderWords, ServerWords, StoreWords, ToolWords};
+use yaml::{Document, Spot};
+
+/// A configuration without problems: everything but secrets, network and disk is known to fit.
+#[derive(Debug)]
+pub struct Checked {
+    /// HTTP.
+    pub server: ServerSettings,
+    /// Persistence.
+    pub store: StoreSettings,
+    /// What one caller may use up.
+    pub limits: Limits,
+    /// The providers, in the order of the file.
+    pub providers: Vec<CheckedProvider>,
+    /// The tools, in the order of the file.
+    pub tools: Vec<Tool>,
+}
+
+/// A provider section without problems.
+#[derive(Debug)]
+pub struct CheckedProvider {
+    /// Its name.
+    pub name: ProviderName,
+    /// The adapter's kind.
+    pub kind: &'static str,
+    /// Calls at the same time.
+    pub concurrency: usize,
+    /// At most so many calls in a span of time.
+    pub rate: Option<(u32, Duration)>,
+    /// Longest time for one call.
+    pub call_timeout: Duration,
+    /// Ready to build.
+    pub adapter: Box<dyn CheckedAdapter>,
+    /// Where the section is, for problems that only building shows.
+    pub place: Place,
+}
+
+/// Reads and checks `text`, which is in the file that the user calls `file`. Pure: no network, no secrets, no environment.
+///
+/// # Errors
+/// All problems at once, each with its place.
+pub fn load(text: &str, file: &str, registry: &Registry) -> Result<Checked, Diagnostics> {
+    let mut problems = Vec::new();
+    let document = match Document::read(text, &mut problems) {
+        Ok(document) => document,
+        Err(error) => {
+            let hint = error.hint.map(str::to_owned);
+            let problem = Diagnostic::at(error.spot, &Place::root(), format!("this is no YAML: {}", error.message), hint);
+            return Err(Diagnostics::new(file, vec![problem]));
+        }
+    };
+    let schemas = Schemas::of(registry);
+    let base = Path::new(file).parent().unwrap_or(Path::new(""));
+    let mut loader = Loader { document: &document, schemas: &schemas, registry, problems, issues: Issues::new() };
+    let checked = loader.root(base);
+    let Loader { mut problems, issues, .. } = loader;
+    problems.extend(located(&document, issues));
+    match checked {
+        Some(checked) if problems.is_empty() => Ok(checked),
+        _ => Err(Diagnostics::new(file, problems)),
+    }
+}
+
+struct Loader<'a> {
+    document: &'a Document,
+    schemas: &'a Schemas,
+    registry: &'a Registry,
+    problems: Vec<Diagnostic>,
+    issues: Issues,
+}
+
+/// The tools of a provider, for its adapter, and whether each could be read.
+#[derive(Default)]
+struct Jobs {
+    words: Vec<NamedWords<Value>>,
+    complete: bool,
+}
+
+impl Loader<'_> {
+    fn root(&mut self, base: &Path) -> Option<Checked> {
+        let root = Place::root();
+        let empty = json!({});
+        let value = if self.document.value.is_null() { &empty } else { &self.document.value };
+        self.structure(self.schemas.shallow_root(), &root, value);
+        let server = self.section::<ServerWords>("server", "Server").unwrap_or_default();
+        let server = ServerSettings::from_words(server, &root.key("server"), &mut self.issues);
+        let store = self.section::<StoreWords>("store", "Store").unwrap_or_default();
+        let store = StoreSettings::from_words(store, base, &root.key("store"), &mut self.issues);
+        let limits = Limits::from_words(&self.section::<LimitWords>("limits", "Limits").unwrap_or_default());
+
+        let no_sections = Map::new();
+        let sections = |key: &str| self.document.value[key].as_object().unwrap_or(&no_sections);
+        let (provider_sections, tool_sections) = (sections("providers"), sections("tools"));
+        let mut tools = Vec::new();
+        let mut by_provider: std::collections::BTreeMap<&str, Jobs> =
+            provider_sections.keys().map(|name| (name.as_str(), Jobs { complete: true, ..Jobs::default() })).collect();
+        let provider_names: Vec<String> = provider_sections.keys().cloned().collect();
+        for (name, section) in tool_sections {
+            let place = root.key("tools").key(name.as_str());
+            let kind = self.kind_of(&section["provider"], provider_sections, &provider_names, &place);
+            let job_fits = self.job(kind, section, &place);
+            let tool = self.tool(name, section, &place);
+            let of_provider = section["provider"].as_str().and_then(|provider| by_provider.get_mut(provider));
+            match (tool, of_provider) {
+                (Some(tool), Some(of_provider)) if job_fits => {
+                    of_provider.words.push(NamedWords {
+                        name: name.clone(),
+                        input_schema: tool.input_schema.clone(),
+                        place: place.key("job"),
+                        words: section.get("job").cloned().unwrap_or_else(|| json!({})),
+                    });
+                    tools.push(tool);
+                }
+                (_, Some(of_provider)) => of_provider.complete = false,
+                (_, None) => {}
+            }
+        }
+        let mut providers = Vec::new();
+        for (name, section) in provider_sections {
+            let of_provider = by_provider.remove(name.as_str()).unwrap_or_default();
+            providers.extend(self.provider(name, section, &root.key("providers").key(name.as_str()), of_provider));
+        }
+        (providers.len() == provider_sections.len()).then_some(Checked { server, store, limits, providers, tools })
+    }
+
+    /// Checks `value` against `schema`; whether it fits.
+    fn structure(&mut self, schema: Value, place: &Place, value: &Value) -> bool {
+        Section::new(schema).check(self.document, place, value, &mut self.problems)
+    }
+
+    /// The words of a section of the root, if they fit.
+    fn section<T: DeserializeOwned>(&mut self, key: &str, definition: &str) -> Option<T> {
+        let value = self.document.value.get(key).filter(|value| value.is_object())?;
+        let place = Place::root().key(key);
+        if self.structure(self.schemas.section(definition), &place, value) { self.typed(value, &place) } else { None }
+    }
+
+    fn typed<T: DeserializeOwned>(&mut self, value: &Value, place: &Place) -> Option<T> {
+        match T::deserialize(value) {
+            Ok(words) => Some(words),
+            Err(error) => {
+                self.issues.add(place.clone(), error.to_string());
+                None
+            }
+        }
+    }
+
+    /// The kind of the provider that a tool names.
+    fn kind_of(
+        &mut self,
+        provider: &Value,
+        sections: &Map<String, Value>,
+        names: &[String],
+        place: &Place,
+    ) -> Option<&'static str> {
+        let name = provider.as_str()?;
+        let Some(section) = sections.get(name) else {
+            let message = format!("there is no provider `{name}`");
+            let hint = match names {
+                [] => "add a section of that name under `providers`".to_owned(),
+                names => choice(name, names, "providers").unwrap_or_default(),
+            };
+            self.issues.add_with_hint(place.key("provider"), message, hint);
+            return None;
+        };
+        let kind = section["adapter"].as_str()?;
+        self.registry.get(kind).map(jobgate_adapter_api::AdapterFactory::kind)
+    }
+
+    /// Checks a tool's `job` section against the words of its adapter.
+    fn job(&mut self, kind: Option<&str>, section: &Value, place: &Place) -> bool {
+        let Some(kind) = kind else { return false };
+        let empty = json!({});
+        let job = section.get("job").unwrap_or(&empty);
+        // Something else than a mapping is told with the tool's own section.
+        job.is_object() && self.structure(self.schemas.section(&job_definition(kind)), &place.key("job"), job)
+    }
+
+    fn tool(&mut self, name: &str, section: &Value, place: &Place) -> Option<Tool> {
+        self.name(name, place);
+        if !self.structure(self.schemas.tool(), place, section) {
+            return None;
+        }
+        let words: ToolWords = self.typed(section, place)?;
+        Some(tool::tool(name, words, place, &mut self.issues))
+    }
+
+    fn name(&mut self, name: &str, place: &Place) {
+        let fits = (1..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+        if !fits {
+            let message =
+                format!("the name `{}` has a character that clients do not accept, or is too long", name.escape_debug());
+            let hint = "a name has 1 to 64 letters, digits, `_` and `-`, for example `render_video`";
+            self.problems.push(Diagnostic::at(self.document.key_spot(place), place, message, Some(hint.to_owned())));
+        }
+    }
+
+    fn provider(&mut self, name: &str, section: &Value, place: &Place, jobs: Jobs) -> Option<CheckedProvider> {
+        self.name(name, place);
+        let kinds: Vec<String> = kinds(self.registry).into_iter().map(str::to_owned).collect();
+        let kind = match section {
+            Value::Object(words) => match words.get("adapter") {
+                Some(Value::String(kind)) => kind,
+                Some(_) | None => {
+                    let hint = format!(
+                        "add `adapter: {}` (allowed: {})",
+                        kinds.first().map_or("rest", String::as_str),
+                        kinds.join(", ")
+                    );
+                    self.issues.add_with_hint(place.clone(), "`adapter` is missing: it says which kind of job API this is", hint);
+                    return None;
+                }
+            },
+            _ => {
+                self.issues.add_with_hint(place.clone(), "has to be a mapping", "for example `{ adapter: rest }`");
+                return None;
+            }
+        };
+        let Some(factory) = self.registry.get(kind) else {
+            let hint = choice(kind, &kinds, "adapters").unwrap_or_default();
+            self.issues.add_with_hint(place.key("adapter"), format!("there is no adapter `{kind}`"), hint);
+            return None;
+        };
+        if !self.structure(self.schemas.section(&provider_definition(kind)), place, section) {
+            return None;
+        }
+        let words: ProviderWords = self.typed(section, place)?;
+        let call_timeout = words.call_timeout.map_or(Duration::from_secs(30), HumanDuration::get);
+        if call_timeout < Duration::from_millis(100) {
+            self.issues.add_with_hint(place.key("call_timeout"), "has to be at least 100ms", "for example `30s`");
+        }
+        if words.rate.as_ref().is_some_and(|rate| rate.per.get().is_zero()) {
+            self.issues.add_with_hint(place.key("rate").key("per"), "has to be longer than nothing", "for example `1m`");
+        }
+        let own: Map<String, Value> = section
+            .as_object()?
+            .iter()
+            .filter(|(word, _)| !is_common_word(word))
+            .map(|(word, value)| (word.clone(), value.clone()))
+            .collect();
+        let complete = jobs.complete;
+        let mut found = Issues::new();
+        let adapter = factory.check(place, Value::Object(own), jobs.words, &mut found);
+        if adapter.is_none() && found.is_empty() {
+            found.add(place.clone(), format!("the adapter `{kind}` refuses this without saying why"));
+        }
+        self.issues.extend_under(&Place::root(), found);
+        // A tool that could not be read has told its problem; the adapter was asked without it, so its word is no promise.
+        let adapter = adapter.filter(|_| complete)?;
+        Some(CheckedProvider {
+            name: ProviderName::new(name),
+            kind: factory.kind(),
+            concurrency: words.concurrency.unwrap_or(16),
+            rate: words.rate.map(|rate| (rate.calls, rate.per.get())),
+            call_timeout,
+            adapter,
+            place: place.clone(),
+        })
+    }
+}
+
+/// A problem of a configuration that only building it shows, placed in the file it came from.
+///
+/// `text` is what [`load`] was given.
+#[must_use]
+pub fn locate(text: &str, file: &str, issues: Issues) -> Diagnostics {
+    let list = match Document::read(text, &mut Vec::new()) {
+        Ok(document) => located(&document, issues).collect(),
+        Err(_) => issues.into_iter().map(|issue| Diagnostic::at(Spot::START, &issue.place, issue.message, issue.hint)).collect(),
+    };
+    Diagnostics::new(file, list)
+}

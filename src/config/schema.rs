@@ -1,0 +1,188 @@
+//! The JSON Schema of a whole configuration: the common words, with every adapter's own words merged in.
+
+use jobgate_adapter_api::AdapterFactory;
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use super::words::{LimitWords, ProviderWords, ServerWords, StoreWords, ToolWords};
+use crate::registry::Registry;
+
+/// Names of providers and tools: what every client accepts.
+pub(super) const NAME_PATTERN: &str = "^[a-zA-Z0-9_-]{1,64}$";
+
+/// The schemas of all sections over one set of definitions.
+#[derive(Debug)]
+pub(super) struct Schemas {
+    definitions: Map<String, Value>,
+    root: Value,
+}
+
+impl Schemas {
+    pub(super) fn of(registry: &Registry) -> Self {
+        let mut generator = SchemaSettings::draft2020_12().into_generator();
+        for schema in [
+            generator.subschema_for::<ServerWords>(),
+            generator.subschema_for::<StoreWords>(),
+            generator.subschema_for::<LimitWords>(),
+            generator.subschema_for::<ToolWords>(),
+        ] {
+            debug_assert!(schema.as_value().get("$ref").is_some(), "sections have definitions of their own");
+        }
+        let common = ProviderWords::json_schema_of(&mut generator);
+        let own: Vec<(&str, Value, Value)> = registry
+            .iter()
+            .map(|adapter| {
+                (
+                    adapter.kind(),
+                    adapter.provider_schema(&mut generator).to_value(),
+                    adapter.tool_schema(&mut generator).to_value(),
+                )
+            })
+            .collect();
+        let mut definitions = generator.take_definitions(true);
+        let kinds: Vec<&str> = own.iter().map(|(kind, ..)| *kind).collect();
+        let mut provider_rules = Vec::new();
+        let mut jobs = Vec::new();
+        for (kind, provider, job) in &own {
+            let merged = merge(kind, &common, resolve(&definitions, provider));
+            definitions.insert(provider_definition(kind), merged);
+            definitions.insert(job_definition(kind), resolve(&definitions, job).clone());
+            provider_rules.push(json!({
+                "if": { "properties": { "adapter": { "const": kind } }, "required": ["adapter"] },
+                "then": { "$ref": format!("#/$defs/{}", provider_definition(kind)) },
+            }));
+            jobs.push(json!({ "$ref": format!("#/$defs/{}", job_definition(kind)) }));
+        }
+        if let Some(Value::Object(tool)) = definitions.get_mut("Tool").and_then(|tool| tool.pointer_mut("/properties/job")) {
+            tool.insert("anyOf".to_owned(), Value::Array(jobs));
+        }
+        let root = json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "jobgate configuration",
+            "description": "Tools that callers see, and the providers that run their jobs.",
+            "type": "object",
+            "properties": {
+                "server": { "$ref": "#/$defs/Server" },
+                "store": { "$ref": "#/$defs/Store" },
+                "limits": { "$ref": "#/$defs/Limits" },
+                "providers": {
+                    "description": "Accounts at external systems that run jobs, by name. A name has letters, digits, `_` and `-`.",
+                    "type": "object",
+                    "minProperties": 1,
+                    "propertyNames": { "pattern": NAME_PATTERN },
+                    "additionalProperties": {
+                        "type": "object",
+                        "properties": { "adapter": { "description": "Which kind of job API this is.", "enum": kinds } },
+                        "required": ["adapter"],
+                        "allOf": provider_rules,
+                    },
+                    "examples": [{ "render": { "adapter": "rest" } }],
+                },
+                "tools": {
+                    "description": "Operations that callers see, by name. A name has letters, digits, `_` and `-`.",
+                    "type": "object",
+                    "minProperties": 1,
+                    "propertyNames": { "pattern": NAME_PATTERN },
+                    "additionalProperties": { "$ref": "#/$defs/Tool" },
+                    "examples": [{ "render_video": { "provider": "render", "description": "Renders a video." } }],
+                },
+            },
+            "required": ["providers", "tools"],
+            "additionalProperties": false,
+        });
+        Self { definitions, root }
+    }
+
+    /// The whole, for editors.
+    pub(super) fn document(&self) -> Value {
+        self.over_definitions(self.root.clone())
+    }
+
+    /// The root alone: which sections there are and what type they have.
+    pub(super) fn shallow_root(&self) -> Value {
+        let mut root = self.root.clone();
+        for (name, section) in root.pointer_mut("/properties").and_then(Value::as_object_mut).into_iter().flatten() {
+            let examples = match name.as_str() {
+                "server" => json!([{ "listen": "127.0.0.1:8080" }]),
+                "store" => json!([{ "path": "./jobgate-data" }]),
+                "limits" => json!([{ "live_tasks_per_principal": 1000 }]),
+                _ => section["examples"].take(),
+            };
+            *section = json!({ "type": "object", "minProperties": section.get("minProperties").unwrap_or(&json!(0)), "examples": examples });
+        }
+        root
+    }
+
+    /// One definition as a schema of its own.
+    pub(super) fn section(&self, name: &str) -> Value {
+        self.over_definitions(json!({ "$ref": format!("#/$defs/{name}") }))
+    }
+
+    /// The tool section without its adapter's part, which has a schema of its own.
+    pub(super) fn tool(&self) -> Value {
+        let mut schema = self.section("Tool");
+        if let Some(job) = schema.pointer_mut("/$defs/Tool/properties/job").and_then(Value::as_object_mut) {
+            job.remove("anyOf");
+        }
+        schema
+    }
+
+    fn over_definitions(&self, mut schema: Value) -> Value {
+        schema["$defs"] = Value::Object(self.definitions.clone());
+        schema
+    }
+}
+
+impl ProviderWords {
+    fn json_schema_of(generator: &mut SchemaGenerator) -> Value {
+        <Self as schemars::JsonSchema>::json_schema(generator).to_value()
+    }
+}
+
+/// The name of a provider section's definition.
+pub(super) fn provider_definition(kind: &str) -> String {
+    format!("Provider_{kind}")
+}
+
+/// The name of a `job` section's definition.
+pub(super) fn job_definition(kind: &str) -> String {
+    format!("Job_{kind}")
+}
+
+/// The common words and an adapter's own in one closed mapping.
+fn merge(kind: &str, common: &Value, own: &Value) -> Value {
+    let mut merged = own.clone();
+    let mut properties = common["properties"].as_object().cloned().unwrap_or_default();
+    properties.insert("adapter".to_owned(), json!({ "description": "Which kind of job API this is.", "const": kind }));
+    properties.extend(own["properties"].as_object().cloned().unwrap_or_default());
+    let mut required = vec![json!("adapter")];
+    required.extend(own["required"].as_array().cloned().unwrap_or_default());
+    merged["type"] = json!("object");
+    merged["properties"] = Value::Object(properties);
+    merged["required"] = Value::Array(required);
+    merged["additionalProperties"] = json!(false);
+    merged
+}
+
+/// What a `$ref` to one of `definitions` stands for.
+fn resolve<'a>(definitions: &'a Map<String, Value>, schema: &'a Value) -> &'a Value {
+    let name = schema.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix("#/$defs/"));
+    name.and_then(|name| definitions.get(name)).unwrap_or(schema)
+}
+
+/// The JSON Schema (draft 2020-12) of a configuration with `registry`'s adapters, for editors.
+#[must_use]
+pub fn schema(registry: &Registry) -> Value {
+    Schemas::of(registry).document()
+}
+
+/// The words that an adapter's provider section has of its own.
+pub(super) fn is_common_word(word: &str) -> bool {
+    matches!(word, "adapter" | "concurrency" | "rate" | "call_timeout")
+}
+
+/// Whether `adapter` is the kind that `name` asks for.
+pub(super) fn kinds(registry: &Registry) -> Vec<&'static str> {
+    registry.iter().map(<dyn AdapterFactory>::kind).collect()
+}

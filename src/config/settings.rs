@@ -1,0 +1,187 @@
+//! What the words of `server`, `store` and `limits` mean.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jobgate_adapter_api::{HumanDuration, Issues, Place};
+
+use super::words::{LimitWords, ServerWords, StoreWords};
+
+/// Where and how callers reach the gateway over HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerSettings {
+    /// The address to listen on.
+    pub listen: SocketAddr,
+    /// Host names that a request may be for; empty is the loopback names and the address listened on.
+    pub allowed_hosts: Vec<String>,
+    /// Origins that a browser's request may come from.
+    pub allowed_origins: Vec<String>,
+    /// Largest request body, in bytes.
+    pub max_body_bytes: usize,
+    /// Longest time for one request other than a stream.
+    pub request_timeout: Duration,
+    /// How long work in progress may take to finish after the signal to stop.
+    pub shutdown_grace: Duration,
+    /// Whether an address that other machines reach is meant.
+    pub allow_public: bool,
+}
+
+/// Where tasks are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreSettings {
+    /// The data folder.
+    pub path: PathBuf,
+    /// Bytes of memory for the page cache.
+    pub cache_bytes: u64,
+    /// How often the store is exported.
+    pub export_every: Duration,
+    /// How many exports are kept.
+    pub keep_exports: usize,
+}
+
+/// What one caller may use up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Tasks of one principal that have not ended.
+    pub live_tasks_per_principal: usize,
+    /// Largest arguments, in bytes of JSON.
+    pub argument_bytes: usize,
+    /// Largest result, in bytes of JSON.
+    pub result_bytes: usize,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            max_body_bytes: 4 * 1024 * 1024,
+            request_timeout: Duration::from_secs(60),
+            shutdown_grace: Duration::from_secs(10),
+            allow_public: false,
+        }
+    }
+}
+
+impl ServerSettings {
+    /// Listens on `address` instead, under the same rule as the configuration: without authentication nothing that other machines
+    /// reach, unless that is said to be meant (requirement I2).
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong and what to do.
+    pub fn listen_on(&mut self, address: &str) -> Result<(), String> {
+        self.listen = parse_listen(address).map_err(|(message, hint)| format!("{message}; {hint}"))?;
+        match public_refusal(self) {
+            Some((message, hint)) => Err(format!("{message}; {hint}")),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn from_words(words: ServerWords, place: &Place, issues: &mut Issues) -> Self {
+        let default = Self::default();
+        let mut settings = Self {
+            listen: default.listen,
+            allowed_hosts: words.allowed_hosts.unwrap_or_default(),
+            allowed_origins: words.allowed_origins.unwrap_or_default(),
+            max_body_bytes: words.max_body_bytes.unwrap_or(default.max_body_bytes),
+            request_timeout: words.request_timeout.map_or(default.request_timeout, HumanDuration::get),
+            shutdown_grace: words.shutdown_grace.map_or(default.shutdown_grace, HumanDuration::get),
+            allow_public: words.allow_public.unwrap_or(default.allow_public),
+        };
+        if settings.request_timeout < Duration::from_secs(1) {
+            issues.add_with_hint(place.key("request_timeout"), "has to be at least 1s", "for example `60s`");
+        }
+        for (nth, host) in settings.allowed_hosts.iter().enumerate() {
+            if host.is_empty() || host.contains(['/', ' ', '*']) {
+                let place = place.key("allowed_hosts").index(nth);
+                issues.add_with_hint(place, format!("`{host}` is no host name"), "for example `gateway.example.com`");
+            }
+        }
+        for (nth, origin) in settings.allowed_origins.iter().enumerate() {
+            let rest = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+            if rest.is_none_or(|rest| rest.is_empty() || rest.contains(['/', ' ', '*'])) {
+                let place = place.key("allowed_origins").index(nth);
+                let hint = "scheme and host, no path, for example `https://app.example.com`";
+                issues.add_with_hint(place, format!("`{origin}` is no origin"), hint);
+            }
+        }
+        let address = words.listen.map(|text| parse_listen(&text));
+        match address {
+            Some(Err((message, hint))) => issues.add_with_hint(place.key("listen"), message, hint),
+            Some(Ok(address)) => {
+                settings.listen = address;
+                if let Some((message, hint)) = public_refusal(&settings) {
+                    issues.add_with_hint(place.key("listen"), message, hint);
+                }
+            }
+            None => {}
+        }
+        settings
+    }
+}
+
+fn parse_listen(text: &str) -> Result<SocketAddr, (String, &'static str)> {
+    let numeric = text.strip_prefix("localhost:").map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
+    numeric.parse().map_err(|_| {
+        (format!("`{text}` is no address to listen on"), "write an IP address and a port, for example `127.0.0.1:8080`")
+    })
+}
+
+fn public_refusal(settings: &ServerSettings) -> Option<(String, &'static str)> {
+    if settings.allow_public || settings.listen.ip().is_loopback() {
+        return None;
+    }
+    Some((
+        format!("{} can be reached from other machines, and there is no authentication", settings.listen),
+        "listen on 127.0.0.1, or, behind a proxy that authenticates, say so with `allow_public: true` under `server`",
+    ))
+}
+
+impl StoreSettings {
+    /// The defaults, with the data folder in `base`.
+    #[must_use]
+    pub fn in_folder(base: &Path) -> Self {
+        Self {
+            path: base.join("jobgate-data"),
+            cache_bytes: 64 * 1024 * 1024,
+            export_every: Duration::from_secs(6 * 60 * 60),
+            keep_exports: 2,
+        }
+    }
+
+    pub(super) fn from_words(words: StoreWords, base: &Path, place: &Place, issues: &mut Issues) -> Self {
+        let default = Self::in_folder(base);
+        let settings = Self {
+            path: words.path.map_or(default.path, |path| base.join(path)),
+            cache_bytes: words.cache_bytes.unwrap_or(default.cache_bytes),
+            export_every: words.export_every.map_or(default.export_every, HumanDuration::get),
+            keep_exports: words.keep_exports.unwrap_or(default.keep_exports),
+        };
+        if settings.export_every < Duration::from_secs(60) {
+            issues.add_with_hint(place.key("export_every"), "has to be at least 1m", "for example `6h`");
+        }
+        if settings.path.as_os_str().is_empty() {
+            issues.add_with_hint(place.key("path"), "must not be empty", "for example `./jobgate-data`");
+        }
+        settings
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { live_tasks_per_principal: 1000, argument_bytes: 256 * 1024, result_bytes: 1024 * 1024 }
+    }
+}
+
+impl Limits {
+    pub(super) fn from_words(words: &LimitWords) -> Self {
+        let default = Self::default();
+        Self {
+            live_tasks_per_principal: words.live_tasks_per_principal.unwrap_or(default.live_tasks_per_principal),
+            argument_bytes: words.argument_bytes.unwrap_or(default.argument_bytes),
+            result_bytes: words.result_bytes.unwrap_or(default.result_bytes),
+        }
+    }
+}
