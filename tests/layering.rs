@@ -12,7 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("store", &["domain"]),
     ("engine", &["domain", "store"]),
-    ("config", &["domain"]),
+    ("config", &["domain", "registry"]),
     ("mcp", &["domain", "store", "engine"]),
     ("http", &["domain", "store", "engine", "mcp"]),
     ("registry", &[]),
