@@ -1,1 +1,3 @@
-//! x
+//! A step-function provider that needs nothing installed.
+
+pub mod asl;
