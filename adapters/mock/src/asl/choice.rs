@@ -106,7 +106,9 @@ impl Test {
             "Not" => Self::parse_nested(value, &at, issues).map(|test| Self::Not(Box::new(test))),
             _ => {
                 let variable = match rule.get("Variable") {
-                    Some(Value::String(text)) => Path::parse(text).map_err(|message| issues.add(place.key("Variable"), message)).ok(),
+                    Some(Value::String(text)) => {
+                        Path::parse(text).map_err(|message| issues.add(place.key("Variable"), message)).ok()
+                    }
                     _ => {
                         issues.add_with_hint(place.clone(), format!("`{word}` needs a `Variable`"), "Variable: $.size");
                         None
@@ -150,16 +152,20 @@ impl Test {
             return Ok(variable.map(|variable| Self::Is { variable, what, wanted }));
         }
         if word == "StringMatches" {
-            let pattern = value.as_str().ok_or_else(|| (format!("`{word}` takes a pattern in quotes, not `{value}`"), Some("log-*.txt".to_owned())))?;
+            let pattern = value
+                .as_str()
+                .ok_or_else(|| (format!("`{word}` takes a pattern in quotes, not `{value}`"), Some("log-*.txt".to_owned())))?;
             return Ok(variable.map(|variable| Self::Matches { variable, pattern: pattern.to_owned() }));
         }
         let (bare, by_path) = word.strip_suffix("Path").map_or((word, false), |bare| (bare, true));
         let Some((kind, order)) = comparison(bare) else {
-            let meant = suggest(word, comparison_words().iter().map(String::as_str)).map(|meant| format!("did you mean `{meant}`?"));
+            let meant =
+                suggest(word, comparison_words().iter().map(String::as_str)).map(|meant| format!("did you mean `{meant}`?"));
             return Err((format!("unknown comparison `{word}`"), meant));
         };
         let to = if by_path {
-            let text = value.as_str().ok_or_else(|| (format!("`{word}` takes a path, not `{value}`"), Some("$.limit".to_owned())))?;
+            let text =
+                value.as_str().ok_or_else(|| (format!("`{word}` takes a path, not `{value}`"), Some("$.limit".to_owned())))?;
             Operand::Path(Path::parse(text).map_err(|message| (message, None))?)
         } else if kind.of(value).is_some() {
             Operand::Value(value.clone())
@@ -172,7 +178,8 @@ impl Test {
     /// Whether the data passes.
     pub(crate) fn passes(&self, input: &Value, context: &Value) -> Result<bool, Fault> {
         let look = |path: &Path| {
-            path.get(input, context).ok_or_else(|| Fault::runtime(format!("the path `{path}` of a choice names nothing in the data")))
+            path.get(input, context)
+                .ok_or_else(|| Fault::runtime(format!("the path `{path}` of a choice names nothing in the data")))
         };
         match self {
             Self::All(tests) => {
@@ -200,7 +207,9 @@ impl Test {
                 let ordering = kind.of(&look(variable)?).zip(kind.of(&to)).and_then(|(left, right)| left.compare(&right));
                 Ok(ordering.is_some_and(|ordering| order.fits(ordering)))
             }
-            Self::Matches { variable, pattern } => Ok(look(variable)?.as_str().is_some_and(|text| matches_pattern(pattern, text))),
+            Self::Matches { variable, pattern } => {
+                Ok(look(variable)?.as_str().is_some_and(|text| matches_pattern(pattern, text)))
+            }
             Self::Is { variable, what: What::Present, wanted } => Ok(variable.get(input, context).is_some() == *wanted),
             Self::Is { variable, what, wanted } => Ok(what.is(&look(variable)?) == *wanted),
         }
@@ -217,7 +226,10 @@ fn comparison(word: &str) -> Option<(Kind, Order)> {
 fn comparison_words() -> Vec<String> {
     let compared = KINDS.iter().flat_map(|(kind, _)| ORDERS.iter().map(move |(order, _)| format!("{kind}{order}")));
     let compared = compared.filter(|word| comparison(word).is_some()).flat_map(|word| [format!("{word}Path"), word]);
-    compared.chain(WHATS.iter().map(|(word, _)| (*word).to_owned())).chain(["StringMatches", "And", "Or", "Not"].map(str::to_owned)).collect()
+    compared
+        .chain(WHATS.iter().map(|(word, _)| (*word).to_owned()))
+        .chain(["StringMatches", "And", "Or", "Not"].map(str::to_owned))
+        .collect()
 }
 
 /// A value that can be compared with another of its kind.

@@ -15,7 +15,9 @@ impl Selection {
         match self {
             Self::Whole => Ok(value.clone()),
             Self::Nothing => Ok(Value::Object(Map::new())),
-            Self::Path(path) => path.get(value, context).ok_or_else(|| Fault::runtime(format!("the path `{path}` names nothing in the data"))),
+            Self::Path(path) => {
+                path.get(value, context).ok_or_else(|| Fault::runtime(format!("the path `{path}` names nothing in the data")))
+            }
         }
     }
 }
@@ -54,7 +56,10 @@ impl DataFlow {
         if fits(&output, &mut left, DEEPEST) {
             Ok(output)
         } else {
-            Err(Fault::new(fault::DATA_LIMIT, format!("a state handed on more than {MOST_BYTES} bytes or {DEEPEST} levels of data")))
+            Err(Fault::new(
+                fault::DATA_LIMIT,
+                format!("a state handed on more than {MOST_BYTES} bytes or {DEEPEST} levels of data"),
+            ))
         }
     }
 }

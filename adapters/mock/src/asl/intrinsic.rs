@@ -88,9 +88,9 @@ impl Call {
         for argument in &self.arguments {
             given.push(match argument {
                 Argument::Literal(value) => value.clone(),
-                Argument::Path(path) => {
-                    path.get(input, context).ok_or_else(|| CallError::Path(format!("the path `{path}` names nothing in the data")))?
-                }
+                Argument::Path(path) => path
+                    .get(input, context)
+                    .ok_or_else(|| CallError::Path(format!("the path `{path}` names nothing in the data")))?,
                 Argument::Call(call) => call.evaluate(input, context)?,
             });
         }
@@ -186,7 +186,10 @@ impl Reader<'_> {
         let name = name.trim();
         let Some(&(_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) else {
             let meant = suggest(name, FUNCTIONS.iter().map(|(known, _)| *known));
-            return Err(format!("unknown function `{name}`{}", meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()));
+            return Err(format!(
+                "unknown function `{name}`{}",
+                meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
+            ));
         };
         self.rest = rest;
         let mut arguments = Vec::new();
@@ -262,7 +265,10 @@ impl Reader<'_> {
     }
 
     fn not_understood(&self) -> String {
-        format!("`{}` is no call that is understood here, from `{}` on; for example `States.Format('Hello {{}}', $.name)`", self.text, self.rest)
+        format!(
+            "`{}` is no call that is understood here, from `{}` on; for example `States.Format('Hello {{}}', $.name)`",
+            self.text, self.rest
+        )
     }
 }
 

@@ -151,9 +151,34 @@ impl State {
     pub(crate) fn followers(&self) -> impl Iterator<Item = &str> {
         let (rules, default) = match &self.kind {
             Kind::Choice { rules, default } => (rules.as_slice(), default.as_deref()),
-            Kind::Pass { .. } | Kind::Wait(_) | Kind::Task { .. } | Kind::Succeed | Kind::Fail { .. } | Kind::Parallel(_) | Kind::Map { .. } => (&[][..], None),
+            Kind::Pass { .. }
+            | Kind::Wait(_)
+            | Kind::Task { .. }
+            | Kind::Succeed
+            | Kind::Fail { .. }
+            | Kind::Parallel(_)
+            | Kind::Map { .. } => (&[][..], None),
         };
         let caught = self.catch.iter().map(|catcher| catcher.next.as_str());
         self.next.as_deref().into_iter().chain(rules.iter().map(|(_, next)| next.as_str())).chain(default).chain(caught)
+    }
+}
+
+impl Machine {
+    /// Whether some state of it waits for a person.
+    #[must_use]
+    pub fn asks_people(&self) -> bool {
+        self.scope.asks_people()
+    }
+}
+
+impl Scope {
+    fn asks_people(&self) -> bool {
+        self.states.values().any(|state| match &state.kind {
+            Kind::Task { resource, .. } => *resource == Resource::Callback,
+            Kind::Parallel(branches) => branches.iter().any(Self::asks_people),
+            Kind::Map { each, .. } => each.asks_people(),
+            Kind::Pass { .. } | Kind::Wait(_) | Kind::Choice { .. } | Kind::Succeed | Kind::Fail { .. } => false,
+        })
     }
 }

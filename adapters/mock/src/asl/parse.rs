@@ -11,7 +11,8 @@ use super::machine::{Kind, Machine, Scope, State};
 use super::state;
 use super::suggest;
 
-const MACHINE_FIELDS: [&str; 7] = ["Comment", "StartAt", "States", "TimeoutSeconds", "Version", "QueryLanguage", "MockQueueSeconds"];
+const MACHINE_FIELDS: [&str; 7] =
+    ["Comment", "StartAt", "States", "TimeoutSeconds", "Version", "QueryLanguage", "MockQueueSeconds"];
 const SCOPE_FIELDS: [&str; 4] = ["Comment", "StartAt", "States", "ProcessorConfig"];
 /// The longest name of a state, in characters (section "States").
 const LONGEST_NAME: usize = 80;
@@ -34,7 +35,11 @@ impl Machine {
         let fields = Fields::of(words, place.clone(), "a machine", issues)?;
         fields.only(&MACHINE_FIELDS, "a machine", issues);
         if let Some(language) = fields.text("QueryLanguage", issues).filter(|language| *language != "JSONPath") {
-            issues.add_with_hint(fields.at("QueryLanguage"), format!("`{language}` is not spoken here"), "QueryLanguage: JSONPath");
+            issues.add_with_hint(
+                fields.at("QueryLanguage"),
+                format!("`{language}` is not spoken here"),
+                "QueryLanguage: JSONPath",
+            );
         }
         let timeout = fields.seconds("TimeoutSeconds", issues);
         let queued = fields.seconds("MockQueueSeconds", issues).unwrap_or(0);
@@ -82,7 +87,11 @@ fn scope(fields: &Fields<'_>, names: &mut BTreeSet<String>, issues: &mut Issues)
     // Whether a state can be reached is only sure when every state could be read.
     if let Some(start) = start.as_deref().filter(|_| issues.iter().len() == found) {
         for name in unreachable(start, &states) {
-            issues.add_with_hint(words.at(name), format!("nothing leads to the state `{name}`"), "name it in a `Next`, or remove it");
+            issues.add_with_hint(
+                words.at(name),
+                format!("nothing leads to the state `{name}`"),
+                "name it in a `Next`, or remove it",
+            );
         }
     }
     Some(Scope { start: start?, states })
@@ -147,7 +156,10 @@ mod tests {
 
     fn issues(machine: &Value) -> Vec<(String, String)> {
         let found = Machine::parse(machine, &Place::root().key("machine")).unwrap_err();
-        found.into_iter().map(|issue| (issue.place.to_string(), format!("{} ({})", issue.message, issue.hint.unwrap_or_default()))).collect()
+        found
+            .into_iter()
+            .map(|issue| (issue.place.to_string(), format!("{} ({})", issue.message, issue.hint.unwrap_or_default())))
+            .collect()
     }
 
     #[track_caller]

@@ -46,7 +46,9 @@ impl Path {
         let mut steps = Vec::new();
         while !rest.is_empty() {
             let (step, after) = step(rest).ok_or_else(|| {
-                format!("`{text}` is no path that is understood here, from `{rest}` on; write `.name`, `['name']`, `[0]` or `[*]`")
+                format!(
+                    "`{text}` is no path that is understood here, from `{rest}` on; write `.name`, `['name']`, `[0]` or `[*]`"
+                )
             })?;
             steps.push(step);
             rest = after;
@@ -129,7 +131,9 @@ impl Step {
     fn of<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
         match (self, value) {
             (Self::Key(key), Value::Object(map)) => map.get(key).into_iter().collect(),
-            (Self::Index(index), Value::Array(list)) => position(*index, list.len()).and_then(|at| list.get(at)).into_iter().collect(),
+            (Self::Index(index), Value::Array(list)) => {
+                position(*index, list.len()).and_then(|at| list.get(at)).into_iter().collect()
+            }
             (Self::All, Value::Array(list)) => list.iter().collect(),
             (Self::All, Value::Object(map)) => map.values().collect(),
             (Self::Key(_) | Self::Index(_) | Self::All, _) => Vec::new(),
@@ -186,7 +190,13 @@ mod tests {
 
     #[test]
     fn what_is_no_path_is_refused_with_the_part_that_was_not_understood() {
-        for (text, part) in [("a.b", "begins with `$`"), ("$..a", "from `..a` on"), ("$[?(@.x)]", "from `[?"), ("$.a b", "from `.a b`"), ("$.", "from `.`")] {
+        for (text, part) in [
+            ("a.b", "begins with `$`"),
+            ("$..a", "from `..a` on"),
+            ("$[?(@.x)]", "from `[?"),
+            ("$.a b", "from `.a b`"),
+            ("$.", "from `.`"),
+        ] {
             let refused = Path::parse(text).unwrap_err();
             assert!(refused.contains(part), "{text}: {refused}");
         }

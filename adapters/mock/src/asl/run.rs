@@ -137,13 +137,20 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn choose(rules: &[(super::choice::Test, String)], default: Option<&str>, input: &Value, context: &Value) -> Result<String, Fault> {
+    fn choose(
+        rules: &[(super::choice::Test, String)],
+        default: Option<&str>,
+        input: &Value,
+        context: &Value,
+    ) -> Result<String, Fault> {
         for (test, next) in rules {
             if test.passes(input, context)? {
                 return Ok(next.clone());
             }
         }
-        default.map(str::to_owned).ok_or_else(|| Fault::new("States.NoChoiceMatched", "no rule fits the data and there is no default"))
+        default
+            .map(str::to_owned)
+            .ok_or_else(|| Fault::new("States.NoChoiceMatched", "no rule fits the data and there is no default"))
     }
 
     fn caught(state: &State, raw: Value, at: i64, fault: Fault) -> Step {
@@ -184,7 +191,9 @@ impl<'a> Runner<'a> {
                 }
                 return Ok(Course::Done { at: end, result: Ok(state.data.hand_on(&effective, &self.context)?) });
             }
-            Kind::Task { resource, timeout, heartbeat } => self.task(state, *resource, [timeout.as_ref(), heartbeat.as_ref()], effective, attempt)?,
+            Kind::Task { resource, timeout, heartbeat } => {
+                self.task(state, *resource, [timeout.as_ref(), heartbeat.as_ref()], effective, attempt)?
+            }
             Kind::Parallel(branches) => {
                 let payload = state.data.payload(effective, &self.context)?;
                 self.parallel(state, branches, &payload, attempt)
@@ -241,9 +250,10 @@ impl<'a> Runner<'a> {
     fn limit(&self, limit: &Limit, input: &Value) -> Result<u64, Fault> {
         match limit {
             Limit::Fixed(limit) => Ok(*limit),
-            Limit::Path(path) => {
-                self.look(path, input)?.as_u64().ok_or_else(|| Fault::runtime(format!("what `{path}` names is no whole number from 0 on")))
-            }
+            Limit::Path(path) => self
+                .look(path, input)?
+                .as_u64()
+                .ok_or_else(|| Fault::runtime(format!("what `{path}` names is no whole number from 0 on"))),
         }
     }
 

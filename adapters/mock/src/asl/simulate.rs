@@ -20,7 +20,8 @@ pub fn simulate(machine: &Machine, execution: &Execution, journal: &[Happening],
     let now = now.as_millis().max(last.unwrap_or(i64::MIN));
     let begin = execution.started_at.as_millis().saturating_add(machine.queued);
     let deadline = machine.timeout.map(|timeout| begin.saturating_add(timeout)).filter(|deadline| *deadline <= now);
-    let cancelled = journal.iter().filter(|happening| happening.what == Outside::Cancelled).map(|happening| happening.at.as_millis()).min();
+    let cancelled =
+        journal.iter().filter(|happening| happening.what == Outside::Cancelled).map(|happening| happening.at.as_millis()).min();
 
     // Nothing of the run counts past the first of these moments.
     let horizon = [Some(now), deadline, cancelled].into_iter().flatten().min().unwrap_or(now);
@@ -37,7 +38,12 @@ pub fn simulate(machine: &Machine, execution: &Execution, journal: &[Happening],
             failed(Fault::new(fault::TIMEOUT, "the execution took longer than its TimeoutSeconds"))
         }
         Some(Course::Open(open)) => going(open, machine.timeout.map(|timeout| begin.saturating_add(timeout))),
-        None => Snapshot { status: Status::Queued, stages: Vec::new(), counts: None, next_change: Some(Timestamp::from_millis(begin)) },
+        None => Snapshot {
+            status: Status::Queued,
+            stages: Vec::new(),
+            counts: None,
+            next_change: Some(Timestamp::from_millis(begin)),
+        },
     }
 }
 

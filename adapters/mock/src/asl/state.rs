@@ -7,9 +7,7 @@ use serde_json::Value;
 
 use super::choice::Test;
 use super::fields::Fields;
-use super::machine::{
-    Catcher, DataFlow, Kind, Limit, Resource, Retrier, Span, StatedProgress, State, WaitFor, Words,
-};
+use super::machine::{Catcher, DataFlow, Kind, Limit, Resource, Retrier, Span, State, StatedProgress, WaitFor, Words};
 use super::path::Path;
 use super::task::RESOURCES;
 use super::template::Template;
@@ -37,12 +35,19 @@ pub(crate) fn read(name: &str, words: &Value, place: Place, names: &mut BTreeSet
     let types = || TYPES.iter().map(|(name, _)| *name);
     let Some(kind) = fields.text("Type", issues) else {
         if !fields.has("Type") {
-            issues.add_with_hint(fields.place.clone(), "`Type` is missing", format!("one of {}", types().collect::<Vec<_>>().join(", ")));
+            issues.add_with_hint(
+                fields.place.clone(),
+                "`Type` is missing",
+                format!("one of {}", types().collect::<Vec<_>>().join(", ")),
+            );
         }
         return None;
     };
     let Some(&(kind, groups)) = TYPES.iter().find(|(known, _)| *known == kind) else {
-        let hint = suggest(kind, types()).map_or_else(|| format!("one of {}", types().collect::<Vec<_>>().join(", ")), |meant| format!("did you mean `{meant}`?"));
+        let hint = suggest(kind, types()).map_or_else(
+            || format!("one of {}", types().collect::<Vec<_>>().join(", ")),
+            |meant| format!("did you mean `{meant}`?"),
+        );
         issues.add_with_hint(fields.at("Type"), format!("there is no type of state `{kind}`"), hint);
         return None;
     };
@@ -105,7 +110,11 @@ fn wait(fields: &Fields<'_>, issues: &mut Issues) -> WaitFor {
 fn choice(fields: &Fields<'_>, issues: &mut Issues) -> Kind {
     let list = fields.list("Choices", issues);
     if list.is_empty() {
-        issues.add_with_hint(fields.place.clone(), "a Choice state has `Choices`, at least one", "Choices: [{Variable: $.n, NumericEquals: 1, Next: One}]");
+        issues.add_with_hint(
+            fields.place.clone(),
+            "a Choice state has `Choices`, at least one",
+            "Choices: [{Variable: $.n, NumericEquals: 1, Next: One}]",
+        );
     }
     let mut rules = Vec::new();
     for (nth, rule) in list.iter().enumerate() {
@@ -124,7 +133,10 @@ fn task(fields: &Fields<'_>, parameters: Option<&Template>, issues: &mut Issues)
     let known = || RESOURCES.iter().map(|(name, _)| *name);
     let named = fields.text("Resource", issues);
     let Some(&(_, resource)) = RESOURCES.iter().find(|(name, _)| Some(*name) == named) else {
-        let hint = named.and_then(|named| suggest(named, known())).map_or_else(|| format!("one of {}", known().collect::<Vec<_>>().join(", ")), |meant| format!("did you mean `{meant}`?"));
+        let hint = named.and_then(|named| suggest(named, known())).map_or_else(
+            || format!("one of {}", known().collect::<Vec<_>>().join(", ")),
+            |meant| format!("did you mean `{meant}`?"),
+        );
         issues.add_with_hint(fields.at("Resource"), format!("there is no resource `{}` here", named.unwrap_or_default()), hint);
         return Kind::Task { resource: Resource::Result, timeout: None, heartbeat: None };
     };
@@ -151,7 +163,8 @@ fn check_parameters(resource: Resource, parameters: Option<&Template>, fields: &
         }
         Some(Template::Object(given)) => {
             for (key, _) in given.iter().filter(|(key, _)| !resource.words().contains(&key.as_str())) {
-                let hint = suggest(key, resource.words().iter().copied()).map_or_else(|| resource.words().join(", "), |meant| format!("did you mean `{meant}`?"));
+                let hint = suggest(key, resource.words().iter().copied())
+                    .map_or_else(|| resource.words().join(", "), |meant| format!("did you mean `{meant}`?"));
                 issues.add_with_hint(place.key(key), format!("this resource has no parameter `{key}`"), hint);
             }
         }
@@ -176,7 +189,10 @@ fn parallel(fields: &Fields<'_>, names: &mut BTreeSet<String>, issues: &mut Issu
     if list.is_empty() {
         issues.add(fields.place.clone(), "a Parallel state has `Branches`, at least one, each with `StartAt` and `States`");
     }
-    let branches = list.iter().enumerate().filter_map(|(nth, branch)| parse::nested(branch, fields.at("Branches").index(nth), names, issues));
+    let branches = list
+        .iter()
+        .enumerate()
+        .filter_map(|(nth, branch)| parse::nested(branch, fields.at("Branches").index(nth), names, issues));
     Kind::Parallel(branches.collect())
 }
 
@@ -201,7 +217,11 @@ fn errors(fields: &Fields<'_>, last: bool, issues: &mut Issues) -> Vec<String> {
     let list = fields.list("ErrorEquals", issues);
     let names: Vec<String> = list.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     if names.is_empty() || names.len() != list.len() {
-        issues.add_with_hint(fields.at("ErrorEquals"), "a list of names of errors is wanted here, at least one", "ErrorEquals: [States.ALL]");
+        issues.add_with_hint(
+            fields.at("ErrorEquals"),
+            "a list of names of errors is wanted here, at least one",
+            "ErrorEquals: [States.ALL]",
+        );
     }
     if names.iter().any(|name| name == "States.ALL") && (names.len() > 1 || !last) {
         issues.add(fields.at("ErrorEquals"), "`States.ALL` stands alone, and in the last of the list");
@@ -210,7 +230,8 @@ fn errors(fields: &Fields<'_>, last: bool, issues: &mut Issues) -> Vec<String> {
 }
 
 fn retriers(fields: &Fields<'_>, issues: &mut Issues) -> Vec<Retrier> {
-    const KNOWN: [&str; 7] = ["ErrorEquals", "IntervalSeconds", "BackoffRate", "MaxAttempts", "MaxDelaySeconds", "JitterStrategy", "Comment"];
+    const KNOWN: [&str; 7] =
+        ["ErrorEquals", "IntervalSeconds", "BackoffRate", "MaxAttempts", "MaxDelaySeconds", "JitterStrategy", "Comment"];
     let list = fields.list("Retry", issues);
     let mut read = Vec::new();
     for (nth, words) in list.iter().enumerate() {
@@ -265,4 +286,3 @@ fn progress(fields: &Fields<'_>, issues: &mut Issues) -> Option<StatedProgress> 
         steps: u32::try_from(steps).unwrap_or(1),
     })
 }
-

@@ -45,8 +45,13 @@ impl Template {
                 Self::Object(fields)
             }
             Value::Array(list) => {
-                let parts: Vec<Self> = list.iter().enumerate().map(|(nth, value)| Self::parse(value, &place.index(nth), issues)).collect();
-                if parts.iter().all(|part| matches!(part, Self::Literal(_))) { Self::Literal(value.clone()) } else { Self::Array(parts) }
+                let parts: Vec<Self> =
+                    list.iter().enumerate().map(|(nth, value)| Self::parse(value, &place.index(nth), issues)).collect();
+                if parts.iter().all(|part| matches!(part, Self::Literal(_))) {
+                    Self::Literal(value.clone())
+                } else {
+                    Self::Array(parts)
+                }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Self::Literal(value.clone()),
         }
@@ -100,8 +105,12 @@ mod tests {
 
     #[test]
     fn dynamic_keys_are_filled_at_any_depth_and_the_rest_stands() {
-        let template = json!({"a.$": "$.x", "b": [{"c.$": "States.Format('<{}>', $.x)"}, 1], "d": {"e.$": "$$.State.Name"}, "f": "$.x"});
-        assert_eq!(fill(&template, &json!({"x": 7})), Ok(json!({"a": 7, "b": [{"c": "<7>"}, 1], "d": {"e": "Here"}, "f": "$.x"})));
+        let template =
+            json!({"a.$": "$.x", "b": [{"c.$": "States.Format('<{}>', $.x)"}, 1], "d": {"e.$": "$$.State.Name"}, "f": "$.x"});
+        assert_eq!(
+            fill(&template, &json!({"x": 7})),
+            Ok(json!({"a": 7, "b": [{"c": "<7>"}, 1], "d": {"e": "Here"}, "f": "$.x"}))
+        );
     }
 
     #[test]

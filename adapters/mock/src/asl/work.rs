@@ -34,7 +34,11 @@ impl Runner<'_> {
         match resource {
             // A canned task sends signs of life all the time, so only its timeout can end it.
             Resource::Result => {
-                let canned = if given { Canned::read(&payload).map_err(Fault::runtime)? } else { Canned { result: Some(payload), ..Canned::default() } };
+                let canned = if given {
+                    Canned::read(&payload).map_err(Fault::runtime)?
+                } else {
+                    Canned { result: Some(payload), ..Canned::default() }
+                };
                 Ok(canned_result(state, &canned, limit.filter(|(_, error)| *error == fault::TIMEOUT), attempt))
             }
             Resource::Callback => {
@@ -148,7 +152,8 @@ fn canned_result(state: &State, canned: &Canned, limit: Limit, attempt: Attempt<
 
 fn given_up(limit: Limit, horizon: i64) -> Option<Course> {
     let (at, error) = limit.filter(|(at, _)| *at <= horizon)?;
-    let cause = if error == fault::HEARTBEAT { "no sign of life within HeartbeatSeconds" } else { "not done within TimeoutSeconds" };
+    let cause =
+        if error == fault::HEARTBEAT { "no sign of life within HeartbeatSeconds" } else { "not done within TimeoutSeconds" };
     Some(Course::failed(at, Fault::new(error, cause)))
 }
 
@@ -167,7 +172,15 @@ struct SideBySide {
 impl SideBySide {
     fn new(attempt: Attempt<'_>) -> Self {
         let start = attempt.start;
-        Self { start, horizon: attempt.horizon, outputs: Vec::new(), last: start, failure: None, open: Open::default(), counts: Vec::new() }
+        Self {
+            start,
+            horizon: attempt.horizon,
+            outputs: Vec::new(),
+            last: start,
+            failure: None,
+            open: Open::default(),
+            counts: Vec::new(),
+        }
     }
 
     fn take(&mut self, course: Course) {
