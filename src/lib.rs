@@ -3,5 +3,7 @@
 pub mod config;
 pub mod domain;
 pub mod engine;
+pub mod http;
+pub mod mcp;
 pub mod registry;
 pub mod store;

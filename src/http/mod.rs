@@ -1,0 +1,94 @@
+//! HTTP around the front end: `POST /mcp`, what may reach it, and whether the gateway is well.
+
+mod accept;
+mod endpoint;
+pub mod limit;
+mod listen;
+mod origin;
+mod sse;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+
+pub use listen::{ConnectionLimits, serve};
+
+use crate::domain::Clock;
+use crate::mcp::Frontend;
+
+/// How long an event stream may be silent before a comment is sent (Streamable HTTP, "Receiving Messages").
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// What may reach the gateway, and how much of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpSettings {
+    /// Names beside the loopback ones under which the gateway is reached: `gateway.example.com`, with a port or without, or `*`
+    /// for a gateway behind something that checks them.
+    pub allowed_hosts: Vec<String>,
+    /// Web pages beside those of this machine that may call it: `https://app.example.com`.
+    pub allowed_origins: Vec<String>,
+    /// Bytes of one message.
+    pub max_body_bytes: usize,
+    /// How long a request may take to arrive.
+    pub request_timeout: Duration,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self {
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            max_body_bytes: 4 * 1024 * 1024,
+            request_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Whether the gateway can take calls.
+pub trait Health: fmt::Debug + Send + Sync + 'static {
+    /// # Errors
+    /// Why it cannot, in a sentence without secrets: everyone may read it.
+    fn ready(&self) -> Result<(), String>;
+}
+
+/// What the HTTP side is made of.
+#[derive(Clone, Debug)]
+pub struct HttpParts {
+    /// Who answers messages.
+    pub frontend: Arc<dyn Frontend>,
+    /// What may reach it.
+    pub settings: HttpSettings,
+    /// Whether it is well.
+    pub health: Arc<dyn Health>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// All paths: `POST /mcp`, `GET /healthz`, `GET /readyz`.
+pub fn router(parts: HttpParts) -> Router {
+    Router::new()
+        // Other methods are answered 405 with `Allow: POST`: there are no sessions to end and no stream to open by GET.
+        .route("/mcp", post(endpoint::post))
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .with_state(Arc::new(parts))
+}
+
+/// The process answers.
+async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+/// The gateway can take calls.
+async fn readyz(State(parts): State<Arc<HttpParts>>) -> Response {
+    match parts.health.ready() {
+        Ok(()) => "ready\n".into_response(),
+        Err(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response(),
+    }
+}

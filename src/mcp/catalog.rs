@@ -1,0 +1,185 @@
+//! The tools as callers see them: listed from bytes made once, their schemas compiled once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::error::RpcError;
+use super::headers::{ParamHeader, param_headers};
+use super::jsonrpc;
+use super::schema::{BadSchema, Schema};
+use super::wire::ServerMeta;
+use crate::domain::Tool;
+
+/// Tools on one page. Large, because clients that never ask for a second page would not see the rest.
+const PAGE: usize = 200;
+/// How long a list may be kept: it changes with the configuration alone, so with a restart.
+pub(crate) const LIST_TTL_MS: u64 = 300_000;
+
+/// A tool, ready to be called.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) tool: Arc<Tool>,
+    pub(crate) input: Schema,
+    pub(crate) headers: Vec<ParamHeader>,
+}
+
+/// All tools.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    entries: HashMap<String, Entry>,
+    /// The results of `tools/list`, in order.
+    pages: Vec<Bytes>,
+}
+
+/// A tool's schema cannot be compiled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the input schema of tool `{tool}` is no JSON Schema: {reason}")]
+pub struct BadTool {
+    tool: String,
+    reason: BadSchema,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    description: &'a str,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Page<'a> {
+    result_type: &'static str,
+    tools: Vec<Listed<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+    ttl_ms: u64,
+    cache_scope: &'static str,
+    #[serde(rename = "_meta")]
+    meta: ServerMeta,
+}
+
+impl Catalog {
+    /// Compiles and writes everything that can be made ahead; `tools` in the order in which they are to be listed.
+    ///
+    /// # Errors
+    /// [`BadTool`] for the first schema that is none.
+    pub(crate) fn new(tools: &[Arc<Tool>]) -> Result<Self, BadTool> {
+        let mut entries = HashMap::with_capacity(tools.len());
+        for tool in tools {
+            let input =
+                Schema::compile(&tool.input_schema).map_err(|reason| BadTool { tool: tool.name.as_str().to_owned(), reason })?;
+            let headers = param_headers(&tool.input_schema);
+            entries.insert(tool.name.as_str().to_owned(), Entry { tool: Arc::clone(tool), input, headers });
+        }
+        Ok(Self { entries, pages: pages(tools, PAGE) })
+    }
+
+    /// A tool by its name.
+    pub(crate) fn get(&self, name: &str) -> Option<&Entry> {
+        self.entries.get(name)
+    }
+
+    /// The result of `tools/list`.
+    ///
+    /// # Errors
+    /// -32602 for a cursor that was not given out here.
+    pub(crate) fn page(&self, cursor: Option<&str>) -> Result<&Bytes, RpcError> {
+        let index = match cursor {
+            None => 0,
+            Some(cursor) => index_of(cursor).filter(|index| *index > 0).unwrap_or(usize::MAX),
+        };
+        let unknown = || RpcError::invalid_params("`params.cursor` is not one that this server gave out; list without it");
+        self.pages.get(index).ok_or_else(unknown)
+    }
+}
+
+fn pages(tools: &[Arc<Tool>], size: usize) -> Vec<Bytes> {
+    let count = tools.len().div_ceil(size).max(1);
+    let listed = |index: usize| {
+        tools.iter().skip(index * size).take(size).map(|tool| Listed {
+            name: tool.name.as_str(),
+            title: tool.title.as_deref(),
+            description: &tool.description,
+            input_schema: &tool.input_schema,
+            output_schema: tool.output_schema.as_ref(),
+            annotations: tool.annotations.as_ref(),
+        })
+    };
+    (0..count)
+        .map(|index| {
+            jsonrpc::write(&Page {
+                result_type: "complete",
+                tools: listed(index).collect(),
+                next_cursor: (index + 1 < count).then(|| cursor_of(index + 1)),
+                ttl_ms: LIST_TTL_MS,
+                // Tools are the operator's; who may see them is for whoever let the caller in.
+                cache_scope: "private",
+                meta: ServerMeta,
+            })
+        })
+        .collect()
+}
+
+fn cursor_of(index: usize) -> String {
+    URL_SAFE_NO_PAD.encode(format!("tools:{index}"))
+}
+
+fn index_of(cursor: &str) -> Option<usize> {
+    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
+    text.strip_prefix("tools:")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::{ProviderName, ToolName, ToolPolicy};
+
+    #[test]
+    fn pages_follow_each_other_by_cursors_that_only_this_server_understands() {
+        let tools: Vec<Arc<Tool>> = (0..5)
+            .map(|number| {
+                Arc::new(Tool {
+                    name: ToolName::new(format!("tool_{number}")),
+                    title: None,
+                    description: "does something".to_owned(),
+                    input_schema: json!({ "type": "object" }),
+                    output_schema: None,
+                    annotations: None,
+                    provider: ProviderName::new("p"),
+                    policy: ToolPolicy::default(),
+                })
+            })
+            .collect();
+        let catalog = Catalog { entries: HashMap::new(), pages: pages(&tools, 2) };
+        let mut cursor: Option<String> = None;
+        let mut names = Vec::new();
+        loop {
+            let page: Value = serde_json::from_slice(catalog.page(cursor.as_deref()).unwrap()).unwrap();
+            names.extend(page["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()));
+            cursor = page["nextCursor"].as_str().map(str::to_owned);
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(names, ["tool_0", "tool_1", "tool_2", "tool_3", "tool_4"]);
+        for wrong in ["", "1", "tools:1", &cursor_of(0), &cursor_of(3), "!!"] {
+            assert_eq!(catalog.page(Some(wrong)).unwrap_err().code(), -32602, "{wrong}");
+        }
+    }
+}

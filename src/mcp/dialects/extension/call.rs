@@ -1,0 +1,200 @@
+//! `tools/call`: checked, asked back if need be, and turned into a task or answered in place.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::domain::{Confirm, ConfirmPurpose, InputAction, JobOutput, TaskId, TaskMode, Timestamp, Tool, ToolResult};
+use crate::engine::{AccessError, Call, CallError, Called};
+use crate::mcp::catalog::Entry;
+use crate::mcp::error::RpcError;
+use crate::mcp::forms::Answers;
+use crate::mcp::frontend::Reply;
+use crate::mcp::headers;
+use crate::mcp::questions::{Answering, Step, fields};
+use crate::mcp::schema::{Problem, describe};
+use crate::mcp::seal::{Carried, Round};
+use crate::mcp::wire::{Frame, InputRequired, ResultView, ServerMeta, TaskView, error_data};
+
+use super::Asked;
+use super::plain::{Running, Waiting};
+use super::tasks::{access_error, read_answers, store_error};
+
+impl Asked<'_> {
+    pub(super) async fn call(&self) -> Result<Reply, RpcError> {
+        let name = self.params.required_text("name")?;
+        if let Some(sent) = &self.context.headers {
+            headers::check_name(sent, &name, true)?;
+        }
+        let entry = self.shared.catalog.get(&name);
+        let entry = entry.ok_or_else(|| RpcError::invalid_params(format!("there is no tool `{name}`")))?;
+        let arguments: Map<String, Value> = self.params.value("arguments")?.unwrap_or_default();
+        let arguments = Value::Object(arguments);
+        if let Some(sent) = &self.context.headers {
+            headers::check_params(sent, &entry.headers, &arguments)?;
+        }
+        self.may_call(&entry.tool)?;
+        let problems = entry.input.problems(&arguments);
+        let problems = beyond_questions(&entry.tool, problems);
+        if !problems.is_empty() {
+            return Ok(self.tool_error(describe("the call's `arguments`", &problems)));
+        }
+        let Value::Object(arguments) = arguments else { return Err(RpcError::internal("arguments are an object")) };
+        let answers = Answers::of(self.params)?;
+        let round = match self.carried(&entry.tool, &arguments)? {
+            Some(Carried::Running(task)) => return self.go_on(entry, arguments, &task, &answers).await,
+            Some(Carried::Asked(round)) => Some(round),
+            None => None,
+        };
+        let answering = Answering { random: &*self.shared.random, forms: self.capabilities.forms, round, answers: &answers };
+        match answering.next(&entry.tool, &arguments)? {
+            Step::Ask { question, round } => Ok(self.ask(&entry.tool, &arguments, question, round)),
+            Step::Declined { question, action } => Ok(self.tool_error(declined(question, action))),
+            Step::Go { arguments: filled, once } => {
+                let filled = Value::Object(filled);
+                let problems = entry.input.problems(&filled);
+                if !problems.is_empty() {
+                    return Ok(self.tool_error(describe("what was filled in", &problems)));
+                }
+                let Value::Object(filled) = filled else { return Err(RpcError::internal("arguments are an object")) };
+                self.start(entry, arguments, filled, once).await
+            }
+        }
+    }
+
+    /// Refuses clients that could not bring the call to its end.
+    fn may_call(&self, tool: &Tool) -> Result<(), RpcError> {
+        let missing = self.capabilities.missing(&tool.policy.requires);
+        if !missing.is_empty() {
+            return Err(RpcError::capabilities_required(&format!("tool `{}`", tool.name), &missing));
+        }
+        if tool.policy.mode == TaskMode::Required && !self.capabilities.tasks {
+            return Err(RpcError::tasks_required(&format!("tool `{}`", tool.name)));
+        }
+        Ok(())
+    }
+
+    fn carried(&self, tool: &Tool, arguments: &Map<String, Value>) -> Result<Option<Carried>, RpcError> {
+        let Some(state) = self.params.text("requestState")? else { return Ok(None) };
+        let now = self.shared.clock.now();
+        self.shared.sealer.open(&state, &self.context.principal, &tool.name, arguments, now).map(Some)
+    }
+
+    fn ask(&self, tool: &Tool, arguments: &Map<String, Value>, question: &Confirm, round: Round) -> Reply {
+        let until = self.shared.clock.now().plus(question.expires_after);
+        let state = self.shared.sealer.seal(Carried::Asked(round), &self.context.principal, &tool.name, arguments, until);
+        self.result(&InputRequired::new(question, state))
+    }
+
+    async fn start(
+        &self,
+        entry: &Entry,
+        given: Map<String, Value>,
+        arguments: Map<String, Value>,
+        once: Option<String>,
+    ) -> Result<Reply, RpcError> {
+        let tool = &entry.tool;
+        let key = self.params.meta.idempotency_key()?;
+        let asked_once = once.is_some();
+        let call = Call {
+            owner: self.context.principal.clone(),
+            tool: tool.name.clone(),
+            arguments,
+            // One run of questions is one wish, however often its last answer is sent.
+            key: key.or_else(|| once.map(|nonce| format!("asked:{nonce}"))),
+            ttl: self.params.meta.ttl_ms()?.map(Duration::from_millis),
+        };
+        if tool.policy.mode == TaskMode::Never && !asked_once {
+            return self.run_plain(tool, call).await;
+        }
+        let task = match self.shared.engine.call(call).await.map_err(call_error)? {
+            Called::Task(task) => task,
+            Called::Refused(result) => return Ok(self.result(&ResultView { result: &result, meta: Some(ServerMeta) })),
+        };
+        if self.capabilities.tasks && tool.policy.mode != TaskMode::Never {
+            let interval = self.shared.engine.caller_interval(&task);
+            return Ok(self.result(&TaskView { task: &task, interval, frame: Frame::Created }));
+        }
+        self.wait(tool, given, task.id).await
+    }
+
+    /// A call is repeated to go on waiting for its job, perhaps with answers to what the job asked.
+    async fn go_on(
+        &self,
+        entry: &Entry,
+        given: Map<String, Value>,
+        task: &str,
+        answers: &Answers<'_>,
+    ) -> Result<Reply, RpcError> {
+        let id: TaskId = task.parse().map_err(|_| access_error(AccessError::NotFound))?;
+        let owner = &self.context.principal;
+        let task = self.shared.engine.get(owner, &id).await.map_err(access_error)?;
+        let answers = read_answers(&task, answers)?;
+        if !answers.is_empty() {
+            self.shared.engine.answer(owner, &id, answers).await.map_err(access_error)?;
+        }
+        self.wait(&entry.tool, given, id).await
+    }
+
+    async fn wait(&self, tool: &Tool, given: Map<String, Value>, task: TaskId) -> Result<Reply, RpcError> {
+        let waiting = Waiting {
+            tool: tool.name.clone(),
+            given,
+            task,
+            until: self.shared.clock.now().plus(tool.policy.wait),
+            forms: self.capabilities.forms,
+        };
+        self.run(Running::Task(waiting)).await
+    }
+
+    async fn run_plain(&self, tool: &Tool, call: Call) -> Result<Reply, RpcError> {
+        tracing::debug!(tool = %tool.name, "plain call");
+        self.run(Running::Plain(call)).await
+    }
+
+    /// The tool's own error, which the model gets to read (SEP-1303).
+    fn tool_error(&self, text: String) -> Reply {
+        let result = ToolResult { output: JobOutput::text(text), is_error: true };
+        self.result(&ResultView { result: &result, meta: Some(ServerMeta) })
+    }
+}
+
+/// The problems that no question will settle: what a question fills in may be missing.
+fn beyond_questions(tool: &Tool, problems: Vec<Problem>) -> Vec<Problem> {
+    let asked_for: Vec<&str> = tool
+        .policy
+        .confirm
+        .iter()
+        .filter(|question| question.purpose == ConfirmPurpose::Fill)
+        .flat_map(|question| fields(&question.schema))
+        .collect();
+    problems.into_iter().filter(|problem| !problem.is_missing(&asked_for)).collect()
+}
+
+fn declined(question: &Confirm, action: InputAction) -> String {
+    let how = match action {
+        InputAction::Cancel => "The question was closed without an answer",
+        InputAction::Decline | InputAction::Accept => "The answer was no",
+    };
+    format!("{how}: \"{}\". The job was not started.", question.message)
+}
+
+pub(super) fn call_error(error: CallError) -> RpcError {
+    match error {
+        CallError::UnknownTool | CallError::KeyConflict | CallError::ArgumentsTooLarge { .. } => {
+            RpcError::invalid_params(error.to_string())
+        }
+        CallError::TooManyTasks { .. } => RpcError::internal(error.to_string()),
+        CallError::ShuttingDown => RpcError::shutting_down(),
+        CallError::Store(error) => store_error(&error),
+        CallError::Fault(error) => {
+            let data = error_data(&error);
+            RpcError::internal(error.message).with_data(data)
+        }
+    }
+}
+
+/// How long a caller that waits call by call may take to come back.
+pub(super) fn comes_back_until(now: Timestamp) -> Timestamp {
+    now.plus(Duration::from_secs(24 * 60 * 60))
+}

@@ -1,0 +1,103 @@
+//! `subscriptions/listen`: a stream that says what was granted, then every visible change of the granted tasks.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use crate::domain::TaskId;
+use crate::mcp::error::RpcError;
+use crate::mcp::frontend::{Reply, Streams};
+use crate::mcp::jsonrpc;
+use crate::mcp::wire::{Frame, Subscription, TaskView};
+
+use super::Asked;
+use super::tasks::store_error;
+
+/// Tasks on one stream.
+const MOST: usize = 1000;
+/// Messages on their way to a slow reader; the watch behind them keeps the newest state of each task alone.
+const WAITING: usize = 8;
+
+/// What a client asks for. Kinds of news that are not served are left out of the acknowledgement.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Filter {
+    #[serde(default)]
+    task_ids: Option<Vec<String>>,
+}
+
+#[derive(Serialize)]
+struct Granted<'a> {
+    notifications: GrantedFilter,
+    #[serde(rename = "_meta")]
+    meta: Subscription<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GrantedFilter {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task_ids: Option<Vec<String>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Ended<'a> {
+    result_type: &'static str,
+    #[serde(rename = "_meta")]
+    meta: Subscription<'a>,
+}
+
+impl Asked<'_> {
+    pub(super) async fn listen(&self) -> Result<Reply, RpcError> {
+        let filter: Filter = self.params.value("notifications")?.ok_or_else(|| {
+            RpcError::invalid_params("`params.notifications` is missing, for example {\"taskIds\":[\"task_...\"]}")
+        })?;
+        if filter.task_ids.is_some() && !self.capabilities.tasks {
+            return Err(RpcError::tasks_required("`params.notifications.taskIds`"));
+        }
+        if filter.task_ids.as_ref().is_some_and(|ids| ids.len() > MOST) {
+            return Err(RpcError::invalid_params(format!("`params.notifications.taskIds` names more than {MOST} tasks")));
+        }
+        if self.context.streams == Streams::Refused {
+            return Err(RpcError::refused(406, "a subscription is an event stream; accept `text/event-stream`"));
+        }
+        let mut wanted: Vec<TaskId> = filter.task_ids.iter().flatten().filter_map(|text| text.parse().ok()).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let engine = self.shared.engine.clone();
+        let mut watch = engine.watch(&self.context.principal, &wanted).await.map_err(|error| store_error(&error))?;
+        let subscription: Box<RawValue> = self.request.id.to_owned();
+        let granted = Granted {
+            notifications: GrantedFilter {
+                task_ids: filter.task_ids.is_some().then(|| watch.ids().iter().map(ToString::to_string).collect()),
+            },
+            meta: Subscription(&subscription),
+        };
+        let acknowledged = jsonrpc::notification("notifications/subscriptions/acknowledged", &granted);
+        let (news, stream) = mpsc::channel(WAITING);
+        let cancel = self.context.cancel.clone();
+        self.shared.supervisor.spawn("subscription", async move {
+            if news.send(acknowledged).await.is_err() {
+                return;
+            }
+            loop {
+                let task = tokio::select! {
+                    () = news.closed() => return,
+                    () = cancel.cancelled() => return,
+                    task = watch.next() => task,
+                };
+                let Some(task) = task else { break };
+                let interval = engine.caller_interval(&task);
+                let view = TaskView { task: &task, interval, frame: Frame::Pushed(&subscription) };
+                if news.send(jsonrpc::notification("notifications/tasks", &view)).await.is_err() {
+                    return;
+                }
+            }
+            let ended = Ended { result_type: "complete", meta: Subscription(&subscription) };
+            // Nobody may be there any more; then nobody misses it.
+            news.send(jsonrpc::result(&subscription, &ended)).await.ok();
+        });
+        Ok(Reply::Stream(stream))
+    }
+}

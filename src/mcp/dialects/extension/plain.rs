@@ -1,0 +1,187 @@
+//! Calls that are answered in place: the caller waits, with progress notifications if it asked for them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+
+use crate::domain::{ClientCapability, JobOutput, Outcome, Principal, Status, Task, TaskId, Timestamp, ToolName, ToolResult};
+use crate::engine::{Call, Update};
+use crate::mcp::dispatch::Shared;
+use crate::mcp::error::RpcError;
+use crate::mcp::frontend::{Reply, Streams};
+use crate::mcp::jsonrpc;
+use crate::mcp::seal::Carried;
+use crate::mcp::wire::{InputRequired, ProgressParams, ResultView, ServerMeta, error_data};
+
+use super::Asked;
+use super::call::{call_error, comes_back_until};
+use super::tasks::access_error;
+
+/// News that may wait for the client; more are dropped, they are a courtesy.
+const WAITING: usize = 16;
+
+/// What is waited for.
+pub(super) enum Running {
+    /// A call that leaves nothing behind.
+    Plain(Call),
+    /// A task on behalf of a client that holds none.
+    Task(Waiting),
+}
+
+/// A task that a client waits for call by call.
+pub(super) struct Waiting {
+    pub(super) tool: ToolName,
+    /// The arguments as the client sent them: they are what it will repeat.
+    pub(super) given: Map<String, Value>,
+    pub(super) task: TaskId,
+    pub(super) until: Timestamp,
+    /// Whether the client shows forms.
+    pub(super) forms: bool,
+}
+
+impl Asked<'_> {
+    pub(super) async fn run(&self, running: Running) -> Result<Reply, RpcError> {
+        let token = self.params.meta.progress_token()?.map(ToOwned::to_owned);
+        let (shared, owner) = (self.shared.clone(), self.context.principal.clone());
+        let cancel = self.context.cancel.clone();
+        let id: Box<RawValue> = self.request.id.to_owned();
+        let (Some(token), true) = (token, self.context.streams == Streams::Wanted) else {
+            return tokio::select! {
+                answer = wait(shared, owner, running, None) => Ok(match answer {
+                    Ok(result) => Reply::ok(jsonrpc::prepared(&id, &result)),
+                    Err(error) => Reply::error(Some(&id), &error),
+                }),
+                () = cancel.cancelled() => Ok(Reply::Accepted),
+            };
+        };
+        let (messages, stream) = mpsc::channel(WAITING);
+        self.shared.supervisor.spawn("plain call", async move {
+            let (updates, mut news) = mpsc::channel(WAITING);
+            let mut progress = Progressing { token, last: None };
+            let answer = wait(shared, owner, running, Some(updates));
+            tokio::pin!(answer);
+            let answer = loop {
+                tokio::select! {
+                    biased;
+                    () = messages.closed() => return,
+                    () = cancel.cancelled() => return,
+                    Some(update) = news.recv() => {
+                        if let Some(message) = progress.notification(&update) {
+                            // A client that does not read gets its answer all the same, with less on the way.
+                            messages.try_send(message).ok();
+                        }
+                    }
+                    answer = &mut answer => break answer,
+                }
+            };
+            let last = match answer {
+                Ok(result) => jsonrpc::prepared(&id, &result),
+                Err(error) => jsonrpc::failure(Some(&id), &error),
+            };
+            // Nobody may be there any more; then nobody misses it.
+            messages.send(last).await.ok();
+        });
+        Ok(Reply::Stream(stream))
+    }
+}
+
+/// Turns updates into progress notifications whose number only grows (MCP, "Progress").
+struct Progressing {
+    token: Box<RawValue>,
+    last: Option<f64>,
+}
+
+impl Progressing {
+    fn notification(&mut self, update: &Update) -> Option<Bytes> {
+        let (progress, total) = match update.progress {
+            Some(counts) => (counts.done, counts.total),
+            // Where nobody counts, the notifications themselves are counted.
+            None => (self.last.map_or(0.0, |last| last + 1.0), None),
+        };
+        if self.last.is_some_and(|last| progress <= last) {
+            return None;
+        }
+        self.last = Some(progress);
+        let params = ProgressParams { progress_token: &self.token, progress, total, message: update.message.as_deref() };
+        Some(jsonrpc::notification("notifications/progress", &params))
+    }
+}
+
+/// The result, written.
+async fn wait(
+    shared: Arc<Shared>,
+    owner: Principal,
+    running: Running,
+    updates: Option<mpsc::Sender<Update>>,
+) -> Result<Bytes, RpcError> {
+    match running {
+        Running::Plain(call) => {
+            let updates = updates.unwrap_or_else(|| mpsc::channel(1).0);
+            let result = shared.engine.run_plain(call, updates).await.map_err(call_error)?;
+            Ok(written(&result))
+        }
+        Running::Task(waiting) => {
+            let task = wait_for_task(&shared, &owner, &waiting, updates).await?;
+            answer(&shared, &owner, waiting, &task)
+        }
+    }
+}
+
+fn written(result: &ToolResult) -> Bytes {
+    jsonrpc::write(&ResultView { result, meta: Some(ServerMeta) })
+}
+
+/// Waits until the task has ended, wants something of the client, or the wait is over.
+async fn wait_for_task(
+    shared: &Shared,
+    owner: &Principal,
+    waiting: &Waiting,
+    updates: Option<mpsc::Sender<Update>>,
+) -> Result<Arc<Task>, RpcError> {
+    let (changes, mut changed) = mpsc::channel::<Arc<Task>>(WAITING);
+    let first = shared.engine.get(owner, &waiting.task).await.map_err(access_error)?;
+    if first.status() == Status::InputRequired {
+        return Ok(first);
+    }
+    let ended = shared.engine.wait(owner, &waiting.task, waiting.until, Some(changes));
+    tokio::pin!(ended);
+    loop {
+        tokio::select! {
+            biased;
+            Some(task) = changed.recv() => {
+                if task.status() == Status::InputRequired {
+                    return Ok(task);
+                }
+                if let (Some(updates), false) = (&updates, task.is_ended()) {
+                    updates.try_send(Update { message: task.message.clone(), progress: task.progress }).ok();
+                }
+            }
+            task = &mut ended => return task.map_err(access_error),
+        }
+    }
+}
+
+/// What the client is told: the result, or what to repeat the call with.
+fn answer(shared: &Shared, owner: &Principal, waiting: Waiting, task: &Task) -> Result<Bytes, RpcError> {
+    match task.outcome() {
+        Some(Outcome::Result(result)) => Ok(written(result)),
+        Some(Outcome::Error(error)) => Err(RpcError::internal(error.message.clone()).with_data(error_data(error))),
+        Some(Outcome::Cancelled) => {
+            let message = task.message.as_deref().unwrap_or("cancelled");
+            Ok(written(&ToolResult { output: JobOutput::text(message), is_error: true }))
+        }
+        None => {
+            if task.status() == Status::InputRequired && !waiting.forms {
+                let what = format!("the job of tool `{}` asks a person, which", waiting.tool);
+                return Err(RpcError::capabilities_required(&what, &[ClientCapability::Elicitation]));
+            }
+            let carried = Carried::Running(task.id.to_string());
+            let until = comes_back_until(shared.clock.now());
+            let state = shared.sealer.seal(carried, owner, &waiting.tool, &waiting.given, until);
+            Ok(jsonrpc::write(&InputRequired::of_task(task, state)))
+        }
+    }
+}

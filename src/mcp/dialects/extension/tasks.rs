@@ -1,0 +1,82 @@
+//! `tasks/get`, `tasks/update` and `tasks/cancel`.
+
+use crate::domain::{InputAnswers, Task, TaskId};
+use crate::engine::AccessError;
+use crate::mcp::error::RpcError;
+use crate::mcp::forms::{Answers, as_approval, read_answer};
+use crate::mcp::frontend::Reply;
+use crate::mcp::headers;
+use crate::mcp::wire::{Acknowledged, Frame, TaskView};
+
+use super::Asked;
+
+impl Asked<'_> {
+    pub(super) async fn get_task(&self) -> Result<Reply, RpcError> {
+        let id = self.task_id()?;
+        let task = self.shared.engine.get(&self.context.principal, &id).await.map_err(access_error)?;
+        let interval = self.shared.engine.caller_interval(&task);
+        Ok(self.result(&TaskView { task: &task, interval, frame: Frame::Got }))
+    }
+
+    pub(super) async fn update_task(&self) -> Result<Reply, RpcError> {
+        let id = self.task_id()?;
+        if self.params.raw("inputResponses").is_none() {
+            return Err(RpcError::invalid_params(
+                "`params.inputResponses` is missing; it holds answers by the key of their question",
+            ));
+        }
+        let given = Answers::of(self.params)?;
+        let task = self.shared.engine.get(&self.context.principal, &id).await.map_err(access_error)?;
+        let answers = read_answers(&task, &given)?;
+        if !answers.is_empty() {
+            self.shared.engine.answer(&self.context.principal, &id, answers).await.map_err(access_error)?;
+        }
+        Ok(self.result(&Acknowledged::new()))
+    }
+
+    pub(super) async fn cancel_task(&self) -> Result<Reply, RpcError> {
+        let id = self.task_id()?;
+        self.shared.engine.cancel(&self.context.principal, &id, false).await.map_err(access_error)?;
+        Ok(self.result(&Acknowledged::new()))
+    }
+
+    /// The task that the request names. What is no id of ours is as unknown as any other.
+    fn task_id(&self) -> Result<TaskId, RpcError> {
+        if !self.capabilities.tasks {
+            return Err(RpcError::tasks_required(&format!("`{}`", self.request.method)));
+        }
+        let text = self.params.required_text("taskId")?;
+        if let Some(sent) = &self.context.headers {
+            headers::check_name(sent, &text, false)?;
+        }
+        text.parse().map_err(|_| access_error(AccessError::NotFound))
+    }
+}
+
+/// The answers to what the task is waiting for; answers to anything else are left out (requirement E2).
+///
+/// # Errors
+/// -32602 for the first that is malformed or does not fit its form.
+pub(super) fn read_answers(task: &Task, given: &Answers<'_>) -> Result<InputAnswers, RpcError> {
+    let mut answers = InputAnswers::new();
+    for (key, slot) in task.open_inputs() {
+        if let Some(raw) = given.get(key) {
+            let answer = read_answer(key, &slot.request.kind, raw)?;
+            answers.insert(key.clone(), as_approval(&slot.request.kind, answer));
+        }
+    }
+    Ok(answers)
+}
+
+/// Unknown, someone else's and expired look the same (requirement I1).
+pub(super) fn access_error(error: AccessError) -> RpcError {
+    match error {
+        AccessError::NotFound => RpcError::invalid_params(AccessError::NotFound.to_string()),
+        AccessError::Store(error) => store_error(&error),
+    }
+}
+
+pub(super) fn store_error(error: &crate::store::StoreError) -> RpcError {
+    tracing::error!(%error, "the store failed");
+    RpcError::internal("the gateway's store failed; try again")
+}

@@ -1,0 +1,3 @@
+//! The wire forms of tasks, each a projection of the same domain.
+
+pub(super) mod extension;

@@ -1,0 +1,117 @@
+//! Errors on the wire: code, sentence, data, and the HTTP status that goes with them.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::versions;
+use crate::domain::ClientCapability;
+
+/// The tasks extension's name (SEP-2663).
+pub(crate) const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// A JSON-RPC error.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RpcError {
+    code: i64,
+    message: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Box<Value>>,
+    #[serde(skip)]
+    http: u16,
+}
+
+impl RpcError {
+    fn new(code: i64, http: u16, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, message: message.into(), data: None, http }
+    }
+
+    /// The code.
+    #[must_use]
+    pub const fn code(&self) -> i64 {
+        self.code
+    }
+
+    /// The status of the HTTP response that carries it (Streamable HTTP, "Server Validation"; base protocol, "_meta").
+    #[must_use]
+    pub const fn http(&self) -> u16 {
+        self.http
+    }
+
+    /// What is no JSON.
+    pub(crate) fn parse(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(-32700, 400, message)
+    }
+
+    /// JSON that is no request.
+    pub(crate) fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(-32600, 400, message)
+    }
+
+    /// The same, with an HTTP status of its own (413 for a body that is too large).
+    pub(crate) fn refused(http: u16, message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(-32600, http, message)
+    }
+
+    /// A method that is not served.
+    pub(crate) fn method_not_found(method: &str) -> Self {
+        Self::new(-32601, 404, format!("there is no method `{method}`"))
+    }
+
+    /// Parameters that do not fit; an ordinary answer.
+    pub(crate) fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(-32602, 200, message)
+    }
+
+    /// A request without the metadata that every request carries: the one -32602 that is a 400.
+    pub(crate) fn missing_meta(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(-32602, 400, message)
+    }
+
+    /// The gateway's own fault, or one that it cannot explain further.
+    pub(crate) fn internal(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(-32603, 200, message)
+    }
+
+    /// With structured details.
+    #[must_use]
+    pub(crate) fn with_data(mut self, data: Value) -> Self {
+        self.data = Some(Box::new(data));
+        self
+    }
+
+    /// The gateway is going down.
+    pub(crate) fn shutting_down() -> Self {
+        Self::new(-32603, 503, "the gateway is shutting down; call again in a moment")
+    }
+
+    /// Headers that differ from the body, are missing, repeated or unreadable.
+    pub(crate) fn header_mismatch(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(-32020, 400, message)
+    }
+
+    /// A client that did not declare the tasks extension on this request.
+    pub(crate) fn tasks_required(what: &str) -> Self {
+        let mut error = Self::new(-32021, 400, format!("{what} needs a client that declares the extension `{TASKS_EXTENSION}`"));
+        error.data = Some(Box::new(json!({ "requiredCapabilities": { "extensions": { TASKS_EXTENSION: {} } } })));
+        error
+    }
+
+    /// A client that did not declare these capabilities on this request.
+    pub(crate) fn capabilities_required(what: &str, missing: &[ClientCapability]) -> Self {
+        let names: Vec<&str> = missing.iter().map(|one| one.as_str()).collect();
+        let mut error = Self::new(-32021, 400, format!("{what} needs a client that declares `{}`", names.join("`, `")));
+        let required: serde_json::Map<String, Value> = names.into_iter().map(|name| (name.to_owned(), json!({}))).collect();
+        error.data = Some(Box::new(json!({ "requiredCapabilities": required })));
+        error
+    }
+
+    /// A protocol version that is not served.
+    pub(crate) fn unsupported_version(requested: &str) -> Self {
+        let served = versions::SERVED.join("`, `");
+        let mut error = Self::new(-32022, 400, format!("protocol version `{requested}` is not served; served: `{served}`"));
+        error.data = Some(Box::new(json!({ "supported": versions::SERVED, "requested": requested })));
+        error
+    }
+}

@@ -1,0 +1,23 @@
+//! The front end: JSON in, JSON out. No HTTP types here; `http` and [`stdio`] carry the bytes.
+
+mod catalog;
+mod dialects;
+mod dispatch;
+mod error;
+mod forms;
+mod frontend;
+mod headers;
+mod jsonrpc;
+mod params;
+mod questions;
+mod schema;
+mod seal;
+pub mod stdio;
+mod versions;
+mod wire;
+
+pub use catalog::BadTool;
+pub use dispatch::{Dispatcher, DispatcherError, DispatcherParts};
+pub use error::RpcError;
+pub use frontend::{Frontend, Reply, RequestContext, Streams};
+pub use headers::{HeaderText, McpHeaders};
