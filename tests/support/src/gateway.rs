@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::process::{Process, free_ports};
@@ -19,13 +21,21 @@ pub struct Setup {
     config: Option<PathBuf>,
     environment: Vec<(String, String)>,
     port: u16,
+    outputs: Arc<AtomicUsize>,
 }
 
 impl Setup {
     /// `binary` is `env!("CARGO_BIN_EXE_jobgate")`, which cargo gives to tests of that package alone; `folder` an empty folder.
     #[must_use]
     pub fn new(binary: &str, folder: &Path) -> Self {
-        Self { binary: binary.into(), folder: folder.to_owned(), config: None, environment: Vec::new(), port: free_ports(1) }
+        Self {
+            binary: binary.into(),
+            folder: folder.to_owned(),
+            config: None,
+            environment: Vec::new(),
+            port: free_ports(1),
+            outputs: Arc::default(),
+        }
     }
 
     /// With this configuration instead of the built-in one.
@@ -51,10 +61,26 @@ impl Setup {
         command
     }
 
+    /// A file for the output of one more command.
+    pub(crate) fn next_output(&self) -> PathBuf {
+        self.folder.join(format!("command{}.out", self.outputs.fetch_add(1, Ordering::Relaxed)))
+    }
+
     /// The address of its MCP endpoint.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/mcp", self.port)
+    }
+
+    /// Starts it, and waits for nothing.
+    #[must_use]
+    pub fn launch(&self) -> Gateway {
+        let mut command = self.command(&["serve", "--listen", &format!("127.0.0.1:{}", self.port), "--data", "jobgate-data"]);
+        if let Some(config) = &self.config {
+            command.arg("--config").arg(config);
+        }
+        let process = Process::start("the gateway", command, &self.folder.join("gateway.log"));
+        Gateway { process, wire: Wire::new(&self.url()) }
     }
 
     /// Starts it, and waits until it is ready.
@@ -62,21 +88,16 @@ impl Setup {
     /// # Panics
     /// When it ends instead, or is not ready within 30 s.
     pub async fn start(&self) -> Gateway {
-        let mut command = self.command(&["serve", "--listen", &format!("127.0.0.1:{}", self.port)]);
-        if let Some(config) = &self.config {
-            command.arg("--config").arg(config);
-        }
-        let mut process = Process::start("the gateway", command, &self.folder.join("gateway.log"));
-        let wire = Wire::new(&self.url());
+        let mut gateway = self.launch();
         let ready = format!("http://127.0.0.1:{}/readyz", self.port);
         wait::until_async("the gateway to be ready", READY_LIMIT, async || {
-            if let Some(status) = process.ended() {
-                panic!("the gateway ended with {status}:\n{}", process.output());
+            if let Some(status) = gateway.process.ended() {
+                panic!("the gateway ended with {status}:\n{}", gateway.process.output());
             }
-            wire.status(&ready).await.filter(|status| *status == 200)
+            gateway.wire.status(&ready).await.filter(|status| *status == 200)
         })
         .await;
-        Gateway { process, wire }
+        gateway
     }
 }
 

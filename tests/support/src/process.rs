@@ -52,6 +52,18 @@ impl Process {
         Self { name: name.to_owned(), child, output: output.to_owned() }
     }
 
+    /// As [`Process::start`], with standard error in a file of its own: `output` with the ending `err`.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    #[must_use]
+    pub fn start_apart(name: &str, mut command: Command, output: &Path) -> Self {
+        let open = |path: &Path| File::create(path).expect("the file for the output can be written");
+        command.stdin(Stdio::null()).stdout(open(output)).stderr(open(&output.with_extension("err")));
+        let child = command.spawn().unwrap_or_else(|error| panic!("{name} cannot be started: {error}"));
+        Self { name: name.to_owned(), child, output: output.to_owned() }
+    }
+
     /// What it has printed so far.
     #[must_use]
     pub fn output(&self) -> String {
