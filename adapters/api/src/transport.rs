@@ -56,6 +56,13 @@ impl Transport {
         Ok(Self { client, limits })
     }
 
+    /// The same client with a cap of its own on the bytes of an answer's body; a larger cap than before is not granted.
+    #[must_use]
+    pub fn with_max_body_bytes(mut self, most: usize) -> Self {
+        self.limits.max_body_bytes = self.limits.max_body_bytes.min(most);
+        self
+    }
+
     /// Sends `request` and reads the whole answer, whatever its status, within `timeout`.
     ///
     /// # Errors

@@ -1,0 +1,74 @@
+//! From words to meaning: every text compiled, every name checked, every problem said with its place.
+
+mod provider;
+mod request;
+mod tool;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jobgate_adapter_api::{Issues, Place, ToolWords};
+use serde_json::Value;
+
+use crate::language::{Condition, Engine, Scope, Text, Tree};
+use crate::plan::{Checked, ProviderPlan};
+use crate::words::{Job, Provider};
+
+/// What every step of the check shares.
+pub(crate) struct Checker<'a> {
+    pub(crate) engine: Engine,
+    pub(crate) issues: &'a mut Issues,
+    pub(crate) base: Option<url::Url>,
+    pub(crate) bases: BTreeMap<String, Option<url::Url>>,
+}
+
+/// Checks a provider section and its tools.
+pub(crate) fn check(place: &Place, words: Provider, tools: Vec<ToolWords<Job>>, issues: &mut Issues) -> Option<Checked> {
+    let mut checker = Checker { engine: Engine::new(), issues, base: None, bases: BTreeMap::new() };
+    provider::addresses(&mut checker, place, &words);
+    let headers = provider::headers(&mut checker, place, &words);
+    provider::auth(&mut checker, place, &words);
+    let scope = Scope::request().with_answer();
+    let error_message = checker.optional_text(&place.key("error_message"), words.error_message.as_deref(), &scope);
+    let mut plans = BTreeMap::new();
+    for named in tools {
+        if let Some(plan) = tool::check(&mut checker, &named) {
+            plans.insert(named.name, plan);
+        }
+    }
+    let Checker { engine, base, bases, .. } = checker;
+    let bases = bases.into_iter().filter_map(|(name, url)| Some((name, url?))).collect();
+    let provider =
+        ProviderPlan { base: base?, bases, headers, timeout: words.timeout.get(), error_message, tools: plans, engine };
+    Some(Checked { provider: Arc::new(provider), auth: words.auth, max_body_bytes: words.max_body_bytes })
+}
+
+impl Checker<'_> {
+    pub(crate) fn text(&mut self, place: &Place, source: &str, scope: &Scope) -> Option<Text> {
+        self.engine.text(place, source, scope).map_err(|problem| self.issues.add(place.clone(), problem)).ok()
+    }
+
+    pub(crate) fn optional_text(&mut self, place: &Place, source: Option<&str>, scope: &Scope) -> Option<Text> {
+        source.and_then(|source| self.text(place, source, scope))
+    }
+
+    pub(crate) fn condition(&mut self, place: &Place, source: &str, scope: &Scope) -> Option<Condition> {
+        self.engine.condition(place, source, scope).map_err(|problem| self.issues.add(place.clone(), problem)).ok()
+    }
+
+    pub(crate) fn tree(&mut self, place: &Place, value: &Value, scope: &Scope) -> Tree {
+        let mut problems = Vec::new();
+        let tree = self.engine.tree(place, value, scope, &mut problems);
+        problems.into_iter().for_each(|(place, problem)| self.issues.add(place, problem));
+        tree
+    }
+
+    pub(crate) fn texts<'t>(
+        &mut self,
+        place: &Place,
+        texts: impl IntoIterator<Item = (&'t String, &'t String)>,
+        scope: &Scope,
+    ) -> Vec<(String, Text)> {
+        texts.into_iter().filter_map(|(name, source)| Some((name.clone(), self.text(&place.key(name), source, scope)?))).collect()
+    }
+}

@@ -1,0 +1,258 @@
+//! The words of a tool's `job:` section.
+
+use std::collections::BTreeSet;
+
+use jobgate_adapter_api::{Place, ToolWords};
+
+use super::{Checker, request};
+use crate::codes::Codes;
+use crate::language::{Scope, Text, Tree};
+use crate::plan::{
+    AnswerPlan, CancelPlan, FailurePlan, FindPlan, InputKindPlan, InputPlan, LinkPlan, NamesPlan, Reading, RequestPlan,
+    ResultPlan, RulePlan, StatusPlan, SubmitPlan, ToolPlan,
+};
+use crate::words::{Answer, Failure, Find, Input, Job, Names, Request, ResultWords, StateWord, Status, Submit};
+
+/// Compiles a tool; `None` where a part of it could not be.
+pub(super) fn check(checker: &mut Checker<'_>, tool: &ToolWords<Job>) -> Option<ToolPlan> {
+    let Job { submit: submit_words, idempotent, find: find_words, status: status_words, .. } = &tool.words;
+    let place = &tool.place;
+    let handles: BTreeSet<String> = submit_words.job.handles.keys().chain(status_words.handles.keys()).cloned().collect();
+    let of_job = Scope::request().with_job(handles);
+    let of_status = of_job.clone().with_answer().with("word");
+
+    let submit = submit(checker, &place.key("submit"), submit_words, &Scope::request().with_args(&tool.input_schema));
+    if *idempotent && submit.as_ref().is_some_and(|submit| !submit.request.uses("key")) {
+        let message = "`idempotent: true` needs the `key` in the submit's request; nothing in it uses `key`";
+        checker.issues.add_with_hint(place.key("idempotent"), message, "headers: { Idempotency-Key: \"{{ key }}\" }");
+    }
+    let find = find_words.as_ref().map(|words| find(checker, &place.key("find"), words));
+    let status = status(checker, &place.key("status"), status_words, &of_job, &of_status);
+    let result = result(checker, &place.key("result"), &tool.words.result, &of_job, &of_status);
+    let failure = failure(checker, &place.key("failure"), &tool.words.failure, &of_job, &of_status);
+    let cancel = tool.words.cancel.as_ref().map(|words| {
+        let place = place.key("cancel");
+        let request = request::check(checker, &place.key("request"), &words.request, &of_job)?;
+        let reading = Reading { accept: words.accept.clone(), body: false, text: false };
+        Some(CancelPlan { request, reading, already_ended: words.already_ended.clone(), refused: words.refused.clone() })
+    });
+    let input = tool.words.input.as_ref().map(|words| input(checker, &place.key("input"), words, &of_job, &of_status));
+    asks_and_answers(checker, place, &tool.words);
+
+    Some(ToolPlan {
+        idempotent: *idempotent,
+        submit: submit?,
+        find: transpose(find)?,
+        status: status?,
+        result: result?,
+        failure: failure?,
+        cancel: transpose(cancel)?,
+        input: transpose(input)?,
+    })
+}
+
+/// `None` for a part that could not be compiled, `Some(None)` for one that is not there.
+#[expect(clippy::option_option, reason = "a part that is not there is no failure")]
+fn transpose<T>(part: Option<Option<T>>) -> Option<Option<T>> {
+    match part {
+        None => Some(None),
+        Some(part) => part.map(Some),
+    }
+}
+
+fn submit(checker: &mut Checker<'_>, place: &Place, words: &Submit, scope: &Scope) -> Option<SubmitPlan> {
+    let request = request::check(checker, &place.key("request"), &words.request, scope);
+    let answered = scope.clone().with_answer();
+    let job = names(checker, &place.key("job"), &words.job, &answered);
+    let rejected: Vec<_> = words
+        .rejected
+        .iter()
+        .enumerate()
+        .filter_map(|(nth, rule)| {
+            let place = place.key("rejected").index(nth);
+            let message = checker.optional_text(&place.key("message"), rule.message.as_deref(), &answered);
+            Some((checker.condition(&place.key("when"), &rule.when, &answered)?, message))
+        })
+        .collect();
+    let job = job?;
+    let reading = reading(&words.accept, |name| job.uses(name) || rejected.iter().any(|(when, _)| when.uses(name)));
+    Some(SubmitPlan { request: request?, reading, job, rejected })
+}
+
+fn names(checker: &mut Checker<'_>, place: &Place, words: &Names, scope: &Scope) -> Option<NamesPlan> {
+    let handles = checker.texts(&place.key("handles"), &words.handles, scope);
+    if words.id.trim().is_empty() {
+        checker.issues.add_with_hint(place.key("id"), "the id is empty", "id: \"{{ body.id }}\"");
+        return None;
+    }
+    Some(NamesPlan { id: checker.text(&place.key("id"), &words.id, scope)?, handles })
+}
+
+fn find(checker: &mut Checker<'_>, place: &Place, words: &Find) -> Option<FindPlan> {
+    let scope = Scope::request();
+    let request = request::check(checker, &place.key("request"), &words.request, &scope);
+    let job = names(checker, &place.key("job"), &words.job, &scope.with_answer())?;
+    let request = request?;
+    if !request.uses("key") && !job.uses("key") {
+        checker.issues.add_with_hint(
+            place.clone(),
+            "a job is found by the `key` of its submit; nothing here uses `key`",
+            "query: { tag: \"{{ key }}\" }",
+        );
+    }
+    let reading = reading(&words.accept, |name| job.uses(name));
+    Some(FindPlan { request, reading, not_found: words.not_found.clone(), job })
+}
+
+fn status(checker: &mut Checker<'_>, place: &Place, words: &Status, of_job: &Scope, of_status: &Scope) -> Option<StatusPlan> {
+    let request = request::check(checker, &place.key("request"), &words.request, of_job);
+    let word = checker.optional_text(&place.key("word"), words.word.as_deref(), &of_job.clone().with_answer());
+    let rules: Vec<RulePlan> = words
+        .rules
+        .iter()
+        .enumerate()
+        .filter_map(|(nth, rule)| {
+            let place = place.key("rules").index(nth);
+            if rule.when.is_none() && rule.is.is_empty() {
+                checker.issues.add_with_hint(place, "a rule needs `when` or `is`", "{ is: [done], state: succeeded }");
+                return None;
+            }
+            if !rule.is.is_empty() && words.word.is_none() {
+                checker.issues.add_with_hint(
+                    place.key("is"),
+                    "`is` compares the status word, and `status.word` does not say where it is",
+                    "word: \"{{ body.status }}\"",
+                );
+            }
+            let message = checker.optional_text(&place.key("message"), rule.message.as_deref(), of_status);
+            let when = match &rule.when {
+                Some(source) => Some(checker.condition(&place.key("when"), source, of_status)?),
+                None => None,
+            };
+            Some(RulePlan { when, is: rule.is.clone(), state: rule.state, message })
+        })
+        .collect();
+    if !words.rules.iter().any(|rule| rule.state == StateWord::Succeeded) {
+        let message = "no rule ends a job well: none has `state: succeeded`";
+        checker.issues.add_with_hint(place.key("rules"), message, "{ is: [done], state: succeeded }");
+    }
+    let message = checker.optional_text(&place.key("message"), words.message.as_deref(), of_status);
+    let progress = words.progress.as_ref().and_then(|words| {
+        let place = place.key("progress");
+        let total = checker.optional_text(&place.key("total"), words.total.as_deref(), of_status);
+        Some((checker.text(&place.key("done"), &words.done, of_status)?, total))
+    });
+    let handles = checker.texts(&place.key("handles"), &words.handles, of_status);
+    let uses = |name: &str| {
+        word.as_ref().is_some_and(|word| word.uses(name))
+            || rules.iter().any(|rule| rule.when.as_ref().is_some_and(|when| when.uses(name)))
+    };
+    let reading = reading(&words.accept, uses);
+    Some(StatusPlan { request: request?, reading, not_found: words.not_found.clone(), word, rules, message, progress, handles })
+}
+
+/// A second request, and the names that the texts after it know.
+fn more(
+    checker: &mut Checker<'_>,
+    place: &Place,
+    words: Option<&Request>,
+    of_job: &Scope,
+    of_status: &Scope,
+) -> Option<(Option<RequestPlan>, Scope)> {
+    match words {
+        None => Some((None, of_status.clone())),
+        Some(words) => {
+            let request = request::check(checker, &place.key("request"), words, of_status)?;
+            Some((Some(request), of_job.clone().with_answer().with("word").with("status")))
+        }
+    }
+}
+
+fn result(
+    checker: &mut Checker<'_>,
+    place: &Place,
+    words: &ResultWords,
+    of_job: &Scope,
+    of_status: &Scope,
+) -> Option<ResultPlan> {
+    let (request, scope) = more(checker, place, words.request.as_ref(), of_job, of_status)?;
+    let text = checker.optional_text(&place.key("text"), words.text.as_deref(), &scope);
+    let data = words.data.as_ref().map(|tree| checker.tree(&place.key("data"), tree, &scope));
+    let links = words.links.iter().enumerate().filter_map(|(nth, link)| {
+        let place = place.key("links").index(nth);
+        let mime_type = checker.optional_text(&place.key("mime_type"), link.mime_type.as_deref(), &scope);
+        let description = checker.optional_text(&place.key("description"), link.description.as_deref(), &scope);
+        let (uri, name) =
+            (checker.text(&place.key("uri"), &link.uri, &scope), checker.text(&place.key("name"), &link.name, &scope));
+        Some(LinkPlan { uri: uri?, name: name?, mime_type, description })
+    });
+    let links: Vec<LinkPlan> = links.collect();
+    let uses = |name: &str| used(name, text.as_ref(), data.as_ref()) || links.iter().any(|link| link.uri.uses(name));
+    let more = request.map(|request| (request, reading(&Codes::default(), uses)));
+    Some(ResultPlan { more, text, data, links })
+}
+
+fn failure(checker: &mut Checker<'_>, place: &Place, words: &Failure, of_job: &Scope, of_status: &Scope) -> Option<FailurePlan> {
+    let (request, scope) = more(checker, place, words.request.as_ref(), of_job, of_status)?;
+    let message = checker.optional_text(&place.key("message"), words.message.as_deref(), &scope);
+    let code = checker.optional_text(&place.key("code"), words.code.as_deref(), &scope);
+    let data = words.data.as_ref().map(|tree| checker.tree(&place.key("data"), tree, &scope));
+    let more = request.map(|request| (request, reading(&Codes::default(), |name| used(name, message.as_ref(), data.as_ref()))));
+    Some(FailurePlan { more, message, code, data })
+}
+
+fn input(checker: &mut Checker<'_>, place: &Place, words: &Input, of_job: &Scope, of_status: &Scope) -> Option<InputPlan> {
+    let key = checker.text(&place.key("key"), &words.key, of_status);
+    let message = checker.text(&place.key("message"), &words.message, of_status);
+    let kind = match (&words.form, &words.page) {
+        (Some(form), None) => Some(InputKindPlan::Form(checker.tree(&place.key("form"), form, of_status))),
+        (None, Some(page)) => checker.text(&place.key("page"), page, of_status).map(InputKindPlan::Page),
+        (Some(_), Some(_)) | (None, None) => {
+            let hint = "form: { type: object, properties: { approved: { type: boolean } }, required: [approved] }";
+            checker.issues.add_with_hint(place.clone(), "a question has either a `form` or a `page`", hint);
+            None
+        }
+    };
+    if words.form.is_some() && words.accept.is_none() {
+        checker.issues.add(place.key("accept"), "a `form` needs an `accept` request that hands its content over");
+    }
+    let of_answer = of_job.clone().with("answer");
+    let mut answer = |name: &str, words: Option<&Answer>| {
+        transpose(words.map(|words| {
+            let request = request::check(checker, &place.key(name).key("request"), &words.request, &of_answer)?;
+            let reading = Reading { accept: words.accept.clone(), body: false, text: false };
+            Some(AnswerPlan { request, reading, already_answered: words.already_answered.clone() })
+        }))
+    };
+    let (accept, decline) = (answer("accept", words.accept.as_ref()), answer("decline", words.decline.as_ref()));
+    Some(InputPlan { key: key?, message: message?, kind: kind?, accept: accept?, decline: decline? })
+}
+
+/// A state that asks needs `input`, and `input` needs a state that asks.
+fn asks_and_answers(checker: &mut Checker<'_>, place: &Place, words: &Job) {
+    let asking = words.status.rules.iter().position(|rule| rule.state == StateWord::InputRequired);
+    match (asking, &words.input) {
+        (Some(nth), None) => {
+            let place = place.key("status").key("rules").index(nth).key("state");
+            checker.issues.add(place, "`input_required` needs an `input` section that says what is asked");
+        }
+        (None, Some(_)) => {
+            checker.issues.add(place.key("input"), "no status rule has `state: input_required`, so nothing would ever be asked");
+        }
+        (Some(_), Some(_)) | (None, None) => {}
+    }
+}
+
+fn reading(accept: &Codes, uses: impl Fn(&str) -> bool) -> Reading {
+    Reading { accept: accept.clone(), body: uses("body"), text: uses("text") }
+}
+
+fn used(name: &str, text: Option<&Text>, tree: Option<&Tree>) -> bool {
+    text.is_some_and(|text| text.uses(name)) || tree.is_some_and(|tree| tree.uses(name))
+}
+
+impl NamesPlan {
+    fn uses(&self, name: &str) -> bool {
+        self.id.uses(name) || self.handles.iter().any(|(_, handle)| handle.uses(name))
+    }
+}

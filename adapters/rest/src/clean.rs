@@ -1,0 +1,76 @@
+//! Making a provider's sentence fit for a caller: no secrets, no addresses, no tokens, no control characters, not long.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use jobgate_adapter_api::Secret;
+use regex::Regex;
+
+/// Characters of an error's sentence.
+pub(crate) const ERROR_CHARS: usize = 300;
+/// Characters of a status message.
+pub(crate) const MESSAGE_CHARS: usize = 200;
+
+/// Addresses with a scheme, with or without credentials in them.
+static ADDRESS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"(?i)\b[a-z][a-z0-9+.-]*://[^\s"'<>)\]]+"#).expect("the pattern is constant"));
+/// What looks like a key or token: 20 or more characters without a space.
+static LONG: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[A-Za-z0-9_\-+/=.]{20,}").expect("the pattern is constant"));
+
+/// Knows the secrets of one provider, in every form in which they are sent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cleaner {
+    secrets: Vec<Secret>,
+}
+
+impl Cleaner {
+    pub(crate) fn new(secrets: Vec<Secret>) -> Self {
+        Self { secrets: secrets.into_iter().filter(|secret| !secret.expose().is_empty()).collect() }
+    }
+
+    /// The sentence, cleaned and cut to `most` characters; `None` when nothing is left of it.
+    pub(crate) fn sentence(&self, text: &str, most: usize) -> Option<String> {
+        let mut text = Cow::Borrowed(text);
+        for secret in &self.secrets {
+            if text.contains(secret.expose()) {
+                text = text.replace(secret.expose(), "***").into();
+            }
+        }
+        let text = ADDRESS.replace_all(&text, "(address)");
+        let text = LONG.replace_all(&text, |found: &regex::Captures<'_>| {
+            let word = &found[0];
+            // A long word of letters is a word; with digits in it, it may be a key.
+            if word.chars().any(|c| c.is_ascii_digit()) { "(token)".to_owned() } else { word.to_owned() }
+        });
+        let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let words: Vec<&str> = spaced.split_whitespace().collect();
+        let line = words.join(" ");
+        match line.char_indices().nth(most.saturating_sub(1)) {
+            _ if line.is_empty() => None,
+            Some((cut, _)) if line.chars().count() > most => Some(format!("{}…", line.get(..cut).unwrap_or_default())),
+            _ => Some(line),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_loses_what_a_caller_must_not_see() {
+        let cleaner = Cleaner::new(vec![Secret::new("hunter2".to_owned())]);
+        for (given, wanted) in [
+            ("the disk is full", "the disk is full"),
+            ("see https://user:pw@ci.internal:8443/x?y=1 for more", "see (address) for more"),
+            ("key sk-live-4eC39HqLyjWDarjtT1zdp7dc is wrong", "key (token) is wrong"),
+            ("token hunter2 was refused", "token *** was refused"),
+            ("line one\r\n\tline\u{7} two", "line one line two"),
+            ("Incomprehensibilities are plain words", "Incomprehensibilities are plain words"),
+        ] {
+            assert_eq!(cleaner.sentence(given, 300).as_deref(), Some(wanted));
+        }
+        assert_eq!(cleaner.sentence(" \n ", 300), None);
+        assert_eq!(cleaner.sentence(&"ä ".repeat(400), 10).map(|text| text.chars().count()), Some(10));
+    }
+}

@@ -1,0 +1,342 @@
+//! Compiling texts at check time, and evaluating them with limited fuel.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use jobgate_adapter_api::Place;
+use minijinja::value::{Serde, Value as Dynamic};
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use super::{Scope, filters};
+
+/// Instructions that one evaluation may take: far more than any mapping needs, and over within milliseconds.
+const FUEL: u64 = 100_000;
+/// Everything but the unreserved characters of RFC 3986 section 2.3.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// The variable that holds an expression's value; users cannot write a name that begins so without meaning it.
+const RESULT: &str = "__value";
+
+/// Every compiled text of one provider.
+pub(crate) struct Engine {
+    plain: Environment<'static>,
+    path: Environment<'static>,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Engine")
+    }
+}
+
+/// The names that an evaluation knows, with their values. Cloning a value is cheap.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Context(Vec<(&'static str, Dynamic)>);
+
+impl Context {
+    pub(crate) fn set(&mut self, name: &'static str, value: &impl serde::Serialize) {
+        self.set_dynamic(name, Dynamic::from(Serde(value)));
+    }
+
+    pub(crate) fn set_dynamic(&mut self, name: &'static str, value: Dynamic) {
+        self.0.retain(|(known, _)| *known != name);
+        self.0.push((name, value));
+    }
+
+    fn root(&self) -> Dynamic {
+        Dynamic::from(self.0.iter().cloned().collect::<BTreeMap<&'static str, Dynamic>>())
+    }
+}
+
+/// Why a text has no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Faulty {
+    /// A sentence that names the text and what is wrong.
+    pub(crate) message: String,
+    /// A name it uses has no value; everything else is a mistake in the text.
+    pub(crate) undefined: bool,
+}
+
+impl fmt::Display for Faulty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// A compiled text: a constant, one expression with a type of its own, or a template.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    kind: Kind,
+    /// The names that it uses, first step only.
+    uses: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Constant(String),
+    Expression { name: String, source: String },
+    Template { name: String, source: String },
+}
+
+/// A compiled condition.
+#[derive(Clone, Debug)]
+pub(crate) struct Condition(Text);
+
+/// A compiled JSON tree.
+#[derive(Clone, Debug)]
+pub(crate) enum Tree {
+    Constant(Value),
+    Text(Text),
+    List(Vec<Tree>),
+    Map(Vec<(String, Tree)>),
+}
+
+impl Engine {
+    pub(crate) fn new() -> Self {
+        let mut plain = environment();
+        filters::install(&mut plain);
+        let mut path = environment();
+        filters::install(&mut path);
+        path.set_formatter(|out, state, value| {
+            if value.is_undefined() || value.is_safe() {
+                return minijinja::escape_formatter(out, state, value);
+            }
+            let text = value.to_string();
+            if value.is_none() || text.is_empty() {
+                return Err(minijinja::Error::new(ErrorKind::InvalidOperation, "a value in a path is empty"));
+            }
+            let escaped = utf8_percent_encode(&text, SEGMENT).to_string();
+            minijinja::escape_formatter(out, state, &Dynamic::from_safe_string(escaped))
+        });
+        Self { plain, path }
+    }
+
+    /// Compiles a text for `scope`; a problem is a sentence.
+    pub(crate) fn text(&mut self, place: &Place, source: &str, scope: &Scope) -> Result<Text, String> {
+        let name = place.to_string();
+        match lone_expression(source) {
+            Some(expression) => self.expression(name, expression, scope),
+            None if !has_marks(source) => Ok(Text { kind: Kind::Constant(source.to_owned()), uses: BTreeSet::new() }),
+            None => {
+                let uses = add(&mut self.plain, &name, source.to_owned(), scope)?;
+                Ok(Text { kind: Kind::Template { name, source: source.to_owned() }, uses })
+            }
+        }
+    }
+
+    /// Compiles a path: a template whose values are percent-escaped.
+    pub(crate) fn path(&mut self, place: &Place, source: &str, scope: &Scope) -> Result<Text, String> {
+        let name = place.to_string();
+        let uses = add(&mut self.path, &name, source.to_owned(), scope)?;
+        Ok(Text { kind: Kind::Template { name, source: source.to_owned() }, uses })
+    }
+
+    /// Compiles a condition: an expression without braces.
+    pub(crate) fn condition(&mut self, place: &Place, source: &str, scope: &Scope) -> Result<Condition, String> {
+        if has_marks(source) {
+            return Err(format!("a condition is written without braces: `{}`", source.trim_matches(['{', '}', ' '])));
+        }
+        self.expression(place.to_string(), source.trim(), scope).map(Condition)
+    }
+
+    fn expression(&mut self, name: String, source: &str, scope: &Scope) -> Result<Text, String> {
+        // Compiled alone first: then it is one expression and nothing else.
+        self.plain.compile_expression_owned(source.to_owned()).map_err(|error| said(&error, source))?;
+        let uses = add(&mut self.plain, &name, format!("{{% set {RESULT} = ({source}) %}}"), scope)?;
+        Ok(Text { kind: Kind::Expression { name, source: source.to_owned() }, uses })
+    }
+
+    /// Compiles a JSON tree; every problem with its place.
+    pub(crate) fn tree(&mut self, place: &Place, value: &Value, scope: &Scope, problems: &mut Vec<(Place, String)>) -> Tree {
+        match value {
+            Value::String(source) => match self.text(place, source, scope) {
+                Ok(text) => Tree::Text(text),
+                Err(problem) => {
+                    problems.push((place.clone(), problem));
+                    Tree::Constant(Value::Null)
+                }
+            },
+            Value::Array(items) => Tree::List(
+                items.iter().enumerate().map(|(nth, item)| self.tree(&place.index(nth), item, scope, problems)).collect(),
+            ),
+            Value::Object(fields) => Tree::Map(
+                fields.iter().map(|(name, field)| (name.clone(), self.tree(&place.key(name), field, scope, problems))).collect(),
+            ),
+            Value::Null | Value::Bool(_) | Value::Number(_) => Tree::Constant(value.clone()),
+        }
+    }
+
+    /// The value of a text; `None` where it was marked `| optional` and has none.
+    pub(crate) fn value(&self, text: &Text, context: &Context) -> Result<Option<Value>, Faulty> {
+        match &text.kind {
+            Kind::Constant(constant) => Ok(Some(Value::String(constant.clone()))),
+            Kind::Template { .. } => self.string(text, context).map(|string| Some(Value::String(string))),
+            Kind::Expression { name, source } => {
+                let value = self.evaluate(name, source, context)?;
+                if filters::is_omitted(&value) {
+                    return Ok(None);
+                }
+                if value.is_undefined() {
+                    return Err(Faulty { message: format!("`{source}` has no value"), undefined: true });
+                }
+                serde_json::to_value(&value)
+                    .map(Some)
+                    .map_err(|error| Faulty { message: format!("`{source}` is no JSON: {error}"), undefined: false })
+            }
+        }
+    }
+
+    /// The value of a text as a string; numbers digit for digit.
+    pub(crate) fn string(&self, text: &Text, context: &Context) -> Result<String, Faulty> {
+        match &text.kind {
+            Kind::Constant(constant) => Ok(constant.clone()),
+            Kind::Expression { source, .. } => match self.value(text, context)? {
+                Some(Value::String(string)) => Ok(string),
+                Some(Value::Null) | None => Err(Faulty { message: format!("`{source}` has no value"), undefined: true }),
+                Some(other) => Ok(other.to_string()),
+            },
+            Kind::Template { name, source } => {
+                // A path has its template in the other environment; the names are places, so they never meet.
+                let environment = if self.plain.get_template(name).is_ok() { &self.plain } else { &self.path };
+                let template = environment.get_template(name).map_err(|error| fault(&error, source))?;
+                template.render(context.root()).map_err(|error| fault(&error, source))
+            }
+        }
+    }
+
+    /// A string where there is one: undefined, null and empty are `None`.
+    pub(crate) fn string_if_any(&self, text: &Text, context: &Context) -> Result<Option<String>, Faulty> {
+        match self.string(text, context) {
+            Ok(string) => Ok(Some(string).filter(|string| !string.is_empty())),
+            Err(faulty) if faulty.undefined => Ok(None),
+            Err(faulty) => Err(faulty),
+        }
+    }
+
+    /// Whether a condition holds. Where a value it asks for is missing, it does not.
+    pub(crate) fn holds(&self, condition: &Condition, context: &Context) -> Result<bool, Faulty> {
+        let Kind::Expression { name, source } = &condition.0.kind else { return Ok(false) };
+        match self.evaluate(name, source, context) {
+            Ok(value) => Ok(!value.is_undefined() && value.is_true()),
+            Err(faulty) if faulty.undefined => Ok(false),
+            Err(faulty) => Err(faulty),
+        }
+    }
+
+    /// The value of a tree; fields that were marked `| optional` and have none are left out.
+    pub(crate) fn json(&self, tree: &Tree, context: &Context) -> Result<Option<Value>, Faulty> {
+        Ok(match tree {
+            Tree::Constant(value) => Some(value.clone()),
+            Tree::Text(text) => self.value(text, context)?,
+            Tree::List(items) => {
+                let items: Result<Vec<Option<Value>>, Faulty> = items.iter().map(|item| self.json(item, context)).collect();
+                Some(Value::Array(items?.into_iter().flatten().collect()))
+            }
+            Tree::Map(fields) => {
+                let mut map = serde_json::Map::new();
+                for (name, field) in fields {
+                    if let Some(value) = self.json(field, context)? {
+                        map.insert(name.clone(), value);
+                    }
+                }
+                Some(Value::Object(map))
+            }
+        })
+    }
+
+    fn evaluate(&self, name: &str, source: &str, context: &Context) -> Result<Dynamic, Faulty> {
+        let template = self.plain.get_template(name).map_err(|error| fault(&error, source))?;
+        let captured = template.render_captured(context.root()).map_err(|error| fault(&error, source))?;
+        Ok(captured.state().lookup(RESULT).unwrap_or(Dynamic::UNDEFINED))
+    }
+}
+
+impl Text {
+    pub(crate) fn uses(&self, name: &str) -> bool {
+        self.uses.contains(name)
+    }
+}
+
+impl Condition {
+    pub(crate) fn uses(&self, name: &str) -> bool {
+        self.0.uses(name)
+    }
+}
+
+impl Tree {
+    pub(crate) fn uses(&self, name: &str) -> bool {
+        match self {
+            Self::Constant(_) => false,
+            Self::Text(text) => text.uses(name),
+            Self::List(items) => items.iter().any(|item| item.uses(name)),
+            Self::Map(fields) => fields.iter().any(|(_, field)| field.uses(name)),
+        }
+    }
+}
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_fuel(Some(FUEL));
+    // With it an error names the undefined value. The dump of variables that it also keeps is never printed here.
+    environment.set_debug(true);
+    // `debug()` prints every variable, `range` makes lists out of nothing: neither maps an answer.
+    environment.remove_global("debug");
+    environment.remove_global("range");
+    environment
+}
+
+/// Compiles `source` under `name` and checks the names it uses.
+fn add(environment: &mut Environment<'static>, name: &str, source: String, scope: &Scope) -> Result<BTreeSet<String>, String> {
+    environment.add_template_owned(name.to_owned(), source.clone()).map_err(|error| said(&error, &source))?;
+    let template = environment.get_template(name).map_err(|error| said(&error, &source))?;
+    let known: BTreeSet<String> = environment.globals().map(|(name, _)| name.to_owned()).collect();
+    let mut uses = BTreeSet::new();
+    let mut names: Vec<String> = template.undeclared_variables(true).into_iter().collect();
+    names.sort();
+    for path in names {
+        let first = path.split('.').next().unwrap_or(&path).to_owned();
+        if known.contains(&first) {
+            continue;
+        }
+        if let Some(problem) = scope.problem(&path) {
+            return Err(problem);
+        }
+        uses.insert(first);
+    }
+    Ok(uses)
+}
+
+/// The inside of a text that is exactly one `{{ expression }}`.
+fn lone_expression(source: &str) -> Option<&str> {
+    let inside = source.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    // `{{ a }} and {{ b }}` begins and ends like one expression, and is none; braces in a literal are left to the template.
+    let one = !inside.contains("{{") && !inside.contains("}}");
+    one.then(|| inside.trim_matches('-').trim())
+}
+
+fn has_marks(source: &str) -> bool {
+    ["{{", "{%", "{#"].iter().any(|mark| source.contains(mark))
+}
+
+/// A compile error as a sentence.
+fn said(error: &minijinja::Error, source: &str) -> String {
+    let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+    let source =
+        source.strip_prefix(&format!("{{% set {RESULT} = (")).and_then(|rest| rest.strip_suffix(") %}")).unwrap_or(source);
+    format!("`{source}` cannot be read: {detail}")
+}
+
+/// A run-time error as a sentence, without any value.
+fn fault(error: &minijinja::Error, source: &str) -> Faulty {
+    let undefined = error.kind() == ErrorKind::UndefinedError;
+    let why = match error.kind() {
+        ErrorKind::UndefinedError | ErrorKind::OutOfFuel | ErrorKind::InvalidOperation => {
+            error.detail().map_or_else(|| error.kind().to_string(), str::to_owned)
+        }
+        _ => error.kind().to_string(),
+    };
+    Faulty { message: format!("`{source}` has no value: {why}"), undefined }
+}

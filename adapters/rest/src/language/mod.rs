@@ -1,0 +1,8 @@
+//! The one language of texts and conditions: MiniJinja, strict about undefined names and with limited fuel.
+
+mod engine;
+mod filters;
+mod scope;
+
+pub(crate) use engine::{Condition, Context, Engine, Faulty, Text, Tree};
+pub(crate) use scope::Scope;
