@@ -1,66 +1,30 @@
 //! The contract, clause by clause: on a provider that can do everything, and on one that can do the least.
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+mod support;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jobgate_adapter_api::{
-    AdapterFactory, Clock, Deps, EnvAndFiles, FixedRandom, JobRef, ManualClock, Place, Timestamp, Transport, TransportLimits,
-    factory,
-};
+use jobgate_adapter_api::{AdapterFactory, Deps, JobRef, factory};
 use jobgate_adapter_mock::{Mock, MockProvider};
 use jobgate_adapter_testkit::{Absent, BadConfig, Case, Fault, Rig, RigTool, Scenario, adapter_contract};
 use serde_json::{Value, json};
-
-/// A clock that jumps to whatever moment someone waits for, so that a slow call is over at once.
-#[derive(Debug)]
-struct JumpingClock(ManualClock);
-
-#[async_trait]
-impl Clock for JumpingClock {
-    fn now(&self) -> Timestamp {
-        self.0.now()
-    }
-
-    async fn sleep_until(&self, at: Timestamp) {
-        self.0.set(at.max(self.0.now()));
-    }
-}
+use support::JumpingClock;
 
 struct MockRig {
     clock: Arc<JumpingClock>,
-    deps: Deps,
-    folder: Mutex<Option<tempfile::TempDir>>,
-    path: PathBuf,
+    folder: tempfile::TempDir,
     provider: Value,
 }
 
 impl MockRig {
     fn new(provider: Value) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let path = folder.path().to_owned();
-        let clock = Arc::new(JumpingClock(ManualClock::new(Timestamp::from_millis(1_785_240_000_000))));
-        let deps = Deps {
-            provider: "kit".to_owned(),
-            place: Place::root().key("providers").key("kit"),
-            clock: clock.clone(),
-            random: Arc::new(FixedRandom::new(1)),
-            secrets: Arc::new(EnvAndFiles),
-            transport: Transport::new(TransportLimits::default()).expect("a transport can be made"),
-            data_dir: Some(path.clone()),
-        };
-        Self { clock, deps, folder: Mutex::new(Some(folder)), path, provider }
+        Self { clock: JumpingClock::new(), folder: tempfile::tempdir().expect("a temporary folder can be made"), provider }
     }
 
     fn behind(&self) -> MockProvider {
-        MockProvider::at(&self.path, "kit")
-    }
-}
-
-impl Drop for MockRig {
-    fn drop(&mut self) {
-        self.folder.lock().unwrap_or_else(PoisonError::into_inner).take();
+        MockProvider::at(self.folder.path(), "kit")
     }
 }
 
@@ -98,7 +62,7 @@ impl Rig for MockRig {
     }
 
     fn deps(&self) -> Deps {
-        self.deps.clone()
+        support::deps(self.clock.clone(), Some(self.folder.path()))
     }
 
     fn case(&self, scenario: Scenario) -> Result<Case, Absent> {
@@ -134,7 +98,7 @@ impl Rig for MockRig {
     }
 
     async fn pass_time(&self, span: Duration) {
-        self.clock.0.advance(span);
+        self.clock.advance(span);
     }
 
     async fn jobs(&self) -> Result<usize, Absent> {
