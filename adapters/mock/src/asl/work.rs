@@ -1,5 +1,8 @@
 //! What takes time: tasks, branches side by side, items side by side.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use serde_json::Value;
 
 use super::fault::{self, Fault};
@@ -99,17 +102,13 @@ impl Runner<'_> {
         at_once: u64,
         attempt: Attempt<'_>,
     ) -> Course {
-        let places = usize::try_from(at_once).unwrap_or(usize::MAX).min(items.len());
-        let mut free = vec![attempt.start; if at_once == 0 { items.len() } else { places }];
+        let places = if at_once == 0 { items.len() } else { usize::try_from(at_once).unwrap_or(usize::MAX).min(items.len()) };
+        let mut free: BinaryHeap<Reverse<i64>> = std::iter::repeat_n(Reverse(attempt.start), places).collect();
         let mut side = SideBySide::new(attempt);
         let outer = self.context.get("Map").cloned();
         for (nth, value) in items.iter().enumerate() {
             // An item begins when the first place is free; a place whose item is not done by the horizon never is.
-            let Some(place) = (0..free.len()).min_by_key(|place| free[*place]) else { break };
-            let begin = free[place];
-            if begin > side.horizon {
-                break;
-            }
+            let Some(Reverse(begin)) = free.pop().filter(|Reverse(begin)| *begin <= side.horizon) else { break };
             self.context["Map"] = serde_json::json!({"Item": {"Index": nth, "Value": value}});
             let input = match item {
                 Some((template, effective)) => template.fill(effective, &self.context),
@@ -119,10 +118,9 @@ impl Runner<'_> {
                 Ok(input) => self.scope(each, input, begin, side.horizon, &format!("{}[{nth}].", attempt.key)),
                 Err(fault) => Course::failed(begin, fault),
             };
-            free[place] = match &course {
-                Course::Done { at, .. } => *at,
-                Course::Open(_) => i64::MAX,
-            };
+            if let Course::Done { at, .. } = &course {
+                free.push(Reverse(*at));
+            }
             side.take(course);
         }
         self.context["Map"] = outer.unwrap_or_default();
