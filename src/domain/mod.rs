@@ -2,6 +2,8 @@
 
 mod event;
 mod id;
+mod observe;
+mod outcome;
 mod principal;
 pub mod schedule;
 mod task;
@@ -14,11 +16,9 @@ pub use jobgate_adapter_api::{
     CancelOutcome, Clock, ErrorKind, IdempotencyKey, InputAction, InputAnswer, InputAnswers, InputKind, InputRequest, JobFailure,
     JobOutput, JobRef, JobState, ManualClock, Observation, Part, Progress, Random, SystemClock, Timestamp,
 };
+pub use outcome::{Category, Fault, Outcome, TaskError, ToolResult, Troubles};
 pub use principal::Principal;
-pub use task::{
-    CallerKey, CancelProgress, Cancellation, Category, Fault, InputProgress, InputSlot, NewTask, Outcome, Revision, Status, Task,
-    TaskError, TaskState, ToolResult, Troubles,
-};
+pub use task::{CallerKey, CancelProgress, Cancellation, InputProgress, InputSlot, NewTask, Revision, Status, Task, TaskState};
 pub use tool::{
     ClientCapability, Confirm, ConfirmPurpose, ExpiryPolicy, InputPolicy, NoCancelPolicy, PollPolicy, ProviderName, TaskMode,
     Tool, ToolName, ToolPolicy,

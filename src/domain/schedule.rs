@@ -68,45 +68,36 @@ pub fn next_due(task: &Task, policy: &ToolPolicy, now: Timestamp, unit: f64, ask
     };
     let pause = pause.mul_f64(1.0 + unit / 10.0).max(asked.unwrap_or_default());
     let next = now.plus(pause);
-    let limit = if task.is_ended() { None } else { first_limit(task, policy, now) };
-    Some(limit.map_or(next, |limit| next.min(limit.max(now))))
+    Some(first_limit(task, policy, now).map_or(next, |limit| next.min(limit)))
 }
 
-/// The first moment at which a limit of time strikes.
-fn first_limit(task: &Task, policy: &ToolPolicy, now: Timestamp) -> Option<Timestamp> {
+/// The first moment from `now` on at which a limit of time strikes; `None` for a task that has ended.
+#[must_use]
+pub fn first_limit(task: &Task, policy: &ToolPolicy, now: Timestamp) -> Option<Timestamp> {
+    if task.is_ended() {
+        return None;
+    }
     let silence = task.troubles.since.map(|since| since.plus(policy.silence_limit));
     let submit = matches!(task.state, TaskState::Submitting { .. }).then(|| task.created_at.plus(policy.submit_budget));
     let input = policy.input_timeout.and_then(|timeout| oldest_question(task).map(|asked| asked.plus(timeout)));
-    // While a submit is unsettled, the grace is no limit but the moment at which it may be repeated.
-    let gone = task.missing_since.map(|since| since.plus(policy.gone_grace)).filter(|at| task.job().is_some() || *at > now);
-    [Some(task.deadline_at), silence, submit, input, gone].into_iter().flatten().min()
+    // Past the grace only a further look ends the task (or repeats the submit), and that has its own pace.
+    let gone = task.missing_since.map(|since| since.plus(policy.gone_grace)).filter(|at| *at > now);
+    let limits = [Some(task.deadline_at), silence, submit, input, gone];
+    limits.into_iter().flatten().min().map(|limit| limit.max(now))
 }
 
 fn oldest_question(task: &Task) -> Option<Timestamp> {
     task.inputs.values().filter(|slot| slot.progress == InputProgress::Open).map(|slot| slot.asked_at).min()
 }
 
-/// The limit that `task` has run into, as the error it ends with.
+/// The limit of time or patience that `task` has run into, as the error it ends with.
 #[must_use]
 pub fn limit_reached(task: &Task, policy: &ToolPolicy, now: Timestamp) -> Option<TaskError> {
     if task.is_ended() {
         return None;
     }
-    let trouble = task.troubles.last.as_ref();
-    let why = trouble.map(|fault| format!(": {}", fault.message)).unwrap_or_default();
-    let error = |category, retryable, message: String| TaskError {
-        category,
-        message,
-        retryable,
-        attempts: task.troubles.count,
-        provider_status: trouble.and_then(|fault| fault.status),
-    };
-    if let Some(since) = task.missing_since
-        && task.job().is_some()
-        && now.since(since) >= policy.gone_grace
-    {
-        return Some(error(Category::Gone, false, "the provider no longer knows the job".to_owned()));
-    }
+    let why = task.troubles.last.as_ref().map(|fault| format!(": {}", fault.message)).unwrap_or_default();
+    let error = |category, retryable, message| limit_error(task, category, retryable, message);
     if task.troubles.protocol_run >= PROTOCOL_FAULTS_ALLOWED {
         let unsettled = matches!(task.state, TaskState::Submitting { unsettled: true, .. });
         let category = if unsettled { Category::UnknownOutcome } else { Category::Provider(ErrorKind::Protocol) };
@@ -119,7 +110,7 @@ pub fn limit_reached(task: &Task, policy: &ToolPolicy, now: Timestamp) -> Option
             let message = format!("a job may have been started, but the provider never confirmed it{why}");
             error(Category::UnknownOutcome, false, message)
         } else {
-            let kind = trouble.map_or(ErrorKind::Unavailable, |fault| fault.kind);
+            let kind = task.troubles.last.as_ref().map_or(ErrorKind::Unavailable, |fault| fault.kind);
             error(Category::Provider(kind), true, format!("the job could not be submitted in time{why}"))
         });
     }
@@ -143,6 +134,20 @@ pub fn limit_reached(task: &Task, policy: &ToolPolicy, now: Timestamp) -> Option
         return Some(error(Category::Stuck, true, message));
     }
     None
+}
+
+/// The end of a task whose job the provider has not known for longer than the grace (requirement K3). Asked right after a look
+/// that found no job, so that a job that is back is not given up.
+#[must_use]
+pub fn gone(task: &Task, policy: &ToolPolicy, now: Timestamp) -> Option<TaskError> {
+    let since = task.missing_since.filter(|_| !task.is_ended() && task.job().is_some())?;
+    let over = now.since(since) >= policy.gone_grace;
+    over.then(|| limit_error(task, Category::Gone, false, "the provider no longer knows the job".to_owned()))
+}
+
+fn limit_error(task: &Task, category: Category, retryable: bool, message: String) -> TaskError {
+    let provider_status = task.troubles.last.as_ref().and_then(|fault| fault.status);
+    TaskError { category, message, retryable, attempts: task.troubles.count, provider_status }
 }
 
 /// What callers are told to wait between two looks (requirement D1): short while things change, longer the quieter the job.

@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
-use jobgate_adapter_api::{
-    CancelOutcome, ErrorKind, InputAction, InputAnswers, InputRequest, JobFailure, JobOutput, JobRef, JobState, Observation,
-    Part, Timestamp,
-};
+use jobgate_adapter_api::{CancelOutcome, ErrorKind, JobFailure, JobOutput, JobRef, Part, Timestamp};
 
 use super::{
-    CancelProgress, Cancellation, Fault, InputProgress, InputSlot, Outcome, Status, Task, TaskError, TaskEvent, TaskState,
-    ToolResult, Troubles,
+    CancelProgress, Cancellation, Fault, InputProgress, Outcome, Task, TaskError, TaskEvent, TaskState, ToolResult, Troubles,
 };
 
 /// The event does not fit the state; nothing changed.
@@ -191,7 +187,7 @@ impl Task {
             || !self.open_inputs().map(|(key, _)| key).eq(next.open_inputs().map(|(key, _)| key))
     }
 
-    fn end(&mut self, job: Option<JobRef>, outcome: Outcome, at: Timestamp) {
+    pub(super) fn end(&mut self, job: Option<JobRef>, outcome: Outcome, at: Timestamp) {
         let message = match &outcome {
             Outcome::Result(result) if result.is_error => first_line(&result.output),
             Outcome::Result(_) => None,
@@ -204,7 +200,7 @@ impl Task {
         self.state = TaskState::Ended { job, outcome, at };
     }
 
-    fn end_with_message(&mut self, job: Option<JobRef>, outcome: Outcome, message: &str, at: Timestamp) {
+    pub(super) fn end_with_message(&mut self, job: Option<JobRef>, outcome: Outcome, message: &str, at: Timestamp) {
         self.end(job, outcome, at);
         self.message = Some(message.to_owned());
     }
@@ -232,106 +228,9 @@ impl Task {
         };
     }
 
-    fn observe(&mut self, job: &JobRef, seen: &Observation, at: Timestamp) {
-        self.troubles = Troubles::default();
-        let job = seen.learned.iter().fold(job.clone(), |job, (name, value)| job.with(name, value));
-        if !matches!(seen.state, JobState::Gone) {
-            self.missing_since = None;
-        }
-        self.progress = seen.progress;
-        match &seen.state {
-            JobState::Queued | JobState::Running => {
-                self.withdraw_open_inputs();
-                self.note(seen, None);
-                self.state = TaskState::Running { job };
-            }
-            JobState::Unrecognized(word) => {
-                self.note(seen, Some(format!("the provider says `{word}`")));
-                // A word nobody mapped says nothing of open questions, so they stay open.
-                self.state = self.open_or_running(job);
-            }
-            JobState::InputRequired(requests) => {
-                self.ask(requests, at);
-                self.note(seen, Some("waiting for input".to_owned()));
-                self.state = self.open_or_running(job);
-            }
-            JobState::Succeeded(output) => {
-                let result = ToolResult { output: output.clone(), is_error: false };
-                self.end(Some(job), Outcome::Result(Arc::new(result)), at);
-                self.message.clone_from(&seen.message);
-            }
-            JobState::Failed(failure) => self.end(Some(job), failed(failure), at),
-            JobState::Cancelled => {
-                let message = if self.cancellation.is_some() { "cancelled" } else { "the job was cancelled at the provider" };
-                self.end_with_message(Some(job), Outcome::Cancelled, message, at);
-            }
-            JobState::Gone => {
-                self.missing_since = self.missing_since.or(Some(at));
-                self.state = self.open_or_running(job);
-            }
-        }
-    }
-
-    /// Takes over what the provider says to people; while a cancel is on its way, that is the news.
-    fn note(&mut self, seen: &Observation, otherwise: Option<String>) {
-        let asked = self.cancellation.as_ref().map(|wish| match wish.progress {
-            CancelProgress::Owed => "cancel requested",
-            CancelProgress::Taken => "cancel accepted; the job is stopping",
-            CancelProgress::TooLate => "cancel came too late",
-            CancelProgress::Refused => "the provider refused the cancel: the job runs on",
-            CancelProgress::Unsupported => "cancel asked for, but this provider has none: the job runs on",
-        });
-        let said = seen.message.clone().or(otherwise);
-        self.message = match (asked, said) {
-            (Some(asked), Some(said)) => Some(format!("{said} ({asked})")),
-            (Some(asked), None) => Some(asked.to_owned()),
-            (None, said) => said,
-        };
-    }
-
-    fn open_or_running(&self, job: JobRef) -> TaskState {
-        if self.open_inputs().next().is_some() { TaskState::InputRequired { job } } else { TaskState::Running { job } }
-    }
-
-    fn ask(&mut self, requests: &[InputRequest], at: Timestamp) {
-        for (key, slot) in &mut self.inputs {
-            if slot.progress == InputProgress::Open && requests.iter().all(|request| request.key != *key) {
-                slot.progress = InputProgress::Withdrawn;
-            }
-        }
-        for request in requests {
-            // A key is one question over the task's whole life (E1): an answered one is not asked again.
-            self.inputs.entry(request.key.clone()).or_insert_with(|| InputSlot {
-                request: request.clone(),
-                asked_at: at,
-                progress: InputProgress::Open,
-            });
-        }
-    }
-
-    fn withdraw_open_inputs(&mut self) {
-        for slot in self.inputs.values_mut() {
-            if slot.progress == InputProgress::Open {
-                slot.progress = InputProgress::Withdrawn;
-            }
-        }
-    }
-
-    fn answer(&mut self, job: &JobRef, answers: &InputAnswers) {
-        for (key, answer) in answers {
-            if let Some(slot) = self.inputs.get_mut(key).filter(|slot| slot.progress == InputProgress::Open) {
-                slot.progress = InputProgress::Answered(answer.clone());
-            }
-        }
-        self.state = self.open_or_running(job.clone());
-        if self.status() == Status::Working {
-            let declined = answers.values().any(|answer| answer.action != InputAction::Accept);
-            self.message = Some(if declined { "answered (declined)" } else { "answered" }.to_owned());
-        }
-    }
-
     fn want_cancel(&mut self, at: Timestamp) {
-        if self.cancellation.is_none() {
+        // A refusal may have been of its moment; any other answer to an earlier wish still stands.
+        if self.cancellation.as_ref().is_none_or(|wish| wish.progress == CancelProgress::Refused) {
             self.cancellation = Some(Cancellation { requested_at: at, attempts: 0, progress: CancelProgress::Owed });
         }
     }
@@ -370,14 +269,9 @@ const fn settled(answer: CancelOutcome) -> CancelProgress {
     }
 }
 
-/// A job that ran and failed: a result with `is_error`, the sentence first.
-fn failed(failure: &JobFailure) -> Outcome {
-    let sentence = match &failure.code {
-        Some(code) => format!("{} ({code})", failure.message),
-        None => failure.message.clone(),
-    };
-    let parts = std::iter::once(Part::Text(sentence)).chain(failure.output.parts.iter().cloned()).collect();
-    Outcome::Result(Arc::new(ToolResult { output: JobOutput { parts, data: failure.output.data.clone() }, is_error: true }))
+/// The outcome of a job that ran and ended badly.
+pub(super) fn failed(failure: &JobFailure) -> Outcome {
+    Outcome::Result(Arc::new(ToolResult::from(failure)))
 }
 
 fn first_line(output: &JobOutput) -> Option<String> {

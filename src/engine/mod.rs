@@ -1,9 +1,25 @@
 //! The engine: turns calls into durable tasks and keeps each in step with its job, through every crash.
+//!
+//! `call` creates and submits; one `poller` a provider claims what is due and has `work` done under the provider's `gate`;
+//! `submit` also settles what a crash left open; `wishes` takes answers and cancels; `sweep` ends lives; `recover` starts it all
+//! again. Every change of a task is an event through `Task::apply` and one compare-and-set in `core`.
 
+mod call;
+mod cap;
+mod core;
+mod gate;
 mod notify;
 mod parts;
+mod plain;
+mod poller;
+mod recover;
+mod submit;
 mod supervise;
+mod sweep;
+mod wishes;
+mod work;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,37 +31,62 @@ pub use parts::{
 };
 pub use supervise::Supervisor;
 
-use crate::domain::{InputAnswers, Principal, Task, TaskId, Timestamp, Tool, ToolResult};
+use self::core::{Core, CoreParts, Runtime};
+use crate::domain::{InputAnswers, Principal, Task, TaskId, Timestamp, Tool, ToolResult, schedule};
 use crate::store::{AuditEntry, ListQuery, StoreError};
 
 /// The engine.
 #[derive(Debug)]
-pub struct Engine;
+pub struct Engine {
+    core: Arc<Core>,
+}
 
-#[expect(
-    unused_variables,
-    clippy::unimplemented,
-    clippy::unused_async,
-    reason = "the signatures come first; the bodies come with the parts"
-)]
 impl Engine {
     /// Takes over what the store holds and starts to work.
     ///
     /// # Errors
     /// When a tool names a provider that is not there, or the store does not answer.
     pub async fn start(parts: EngineParts) -> Result<Arc<Self>, EngineError> {
-        unimplemented!()
+        let EngineParts { store, providers, tools, limits, clock, random, supervisor } = parts;
+        let providers: BTreeMap<_, _> = providers
+            .into_iter()
+            .map(|provider| (provider.name.clone(), Arc::new(Runtime::new(provider, clock.clone(), random.clone()))))
+            .collect();
+        if let Some(tool) = tools.iter().find(|tool| !providers.contains_key(&tool.provider)) {
+            return Err(EngineError::UnknownProvider { tool: tool.name.clone(), provider: tool.provider.clone() });
+        }
+        let tools = tools.into_iter().map(|tool| (tool.name.as_str().to_owned(), Arc::new(tool))).collect();
+        let supervisor = supervisor.part();
+        let core = Arc::new(Core::new(CoreParts { store, tools, providers, limits, clock, random, supervisor }));
+        for runtime in core.providers.values() {
+            let taken_up = recover::spread(&core, runtime).await?;
+            if taken_up > 0 {
+                tracing::info!(provider = %runtime.provider.name, tasks = taken_up, "took up tasks that had come due");
+            }
+            let (core, runtime) = (core.clone(), runtime.clone());
+            core.supervisor.clone().spawn_loop("poller", move || poller::run(core.clone(), runtime.clone()));
+        }
+        for name in core.store.providers().await? {
+            if !core.providers.contains_key(&name) {
+                tracing::warn!(provider = %name, "unfinished tasks belong to a provider that is not configured");
+                let core = core.clone();
+                core.supervisor.clone().spawn_loop("poller", move || poller::run_without(core.clone(), name.clone()));
+            }
+        }
+        let sweeper = core.clone();
+        core.supervisor.spawn_loop("sweeper", move || sweep::run(sweeper.clone()));
+        Ok(Arc::new(Self { core }))
     }
 
     /// A tool by its name.
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
-        unimplemented!()
+        self.core.tools.get(name)
     }
 
     /// All tools, in the order of their names.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
-        std::iter::from_fn(|| unimplemented!())
+        self.core.tools.values()
     }
 
     /// Creates the task (durable), submits its job and waits for the provider's first answer, at most `submit_wait`.
@@ -55,7 +96,7 @@ impl Engine {
     /// # Errors
     /// See [`CallError`]; never [`CallError::Fault`].
     pub async fn call(&self, call: Call) -> Result<Called, CallError> {
-        unimplemented!()
+        self.core.call(call).await
     }
 
     /// A call of a tool that never makes tasks: submitted and watched in the caller's time, at most for the tool's `wait`; nothing
@@ -64,7 +105,7 @@ impl Engine {
     /// # Errors
     /// See [`CallError`].
     pub async fn run_plain(&self, call: Call, updates: mpsc::Sender<Update>) -> Result<Arc<ToolResult>, CallError> {
-        unimplemented!()
+        Box::pin(self.core.run_plain(call, updates)).await
     }
 
     /// The task as it is known. Asks nobody but the store (requirement D1).
@@ -72,13 +113,13 @@ impl Engine {
     /// # Errors
     /// See [`AccessError`].
     pub async fn get(&self, owner: &Principal, id: &TaskId) -> Result<Arc<Task>, AccessError> {
-        unimplemented!()
+        self.core.get(owner, id).await
     }
 
     /// How long a caller should wait before it looks again.
     #[must_use]
     pub fn caller_interval(&self, task: &Task) -> Duration {
-        unimplemented!()
+        schedule::caller_interval(task, self.core.policy(task), self.core.clock.now())
     }
 
     /// Takes answers to the job's questions; those to unknown or settled questions change nothing (requirement E2). The answers fit
@@ -87,7 +128,7 @@ impl Engine {
     /// # Errors
     /// See [`AccessError`].
     pub async fn answer(&self, owner: &Principal, id: &TaskId, answers: InputAnswers) -> Result<Arc<Task>, AccessError> {
-        unimplemented!()
+        self.core.answer(owner, id, answers).await
     }
 
     /// Records the wish to cancel; the provider is told until it answers (requirement F1). With `at_once` the task itself is
@@ -96,7 +137,7 @@ impl Engine {
     /// # Errors
     /// See [`AccessError`].
     pub async fn cancel(&self, owner: &Principal, id: &TaskId, at_once: bool) -> Result<Arc<Task>, AccessError> {
-        unimplemented!()
+        self.core.cancel(owner, id, at_once).await
     }
 
     /// Waits until the task has ended, or `until`, and gives it back as it is then. Visible changes go to `updates` as far as there
@@ -111,7 +152,7 @@ impl Engine {
         until: Timestamp,
         updates: Option<mpsc::Sender<Arc<Task>>>,
     ) -> Result<Arc<Task>, AccessError> {
-        unimplemented!()
+        self.core.wait(owner, id, until, updates).await
     }
 
     /// Watches those of `ids` that the owner has ([`Watch::ids`]): the present state of each, then every visible change.
@@ -119,7 +160,7 @@ impl Engine {
     /// # Errors
     /// When the store fails; unknown ids are left out, not refused.
     pub async fn watch(&self, owner: &Principal, ids: &[TaskId]) -> Result<Watch, StoreError> {
-        unimplemented!()
+        self.core.watch(owner, ids).await
     }
 
     /// A page of tasks, newest first.
@@ -127,7 +168,7 @@ impl Engine {
     /// # Errors
     /// When the store fails.
     pub async fn list(&self, query: ListQuery) -> Result<Vec<Arc<Task>>, StoreError> {
-        unimplemented!()
+        self.core.store.list(query).await
     }
 
     /// What happened to a task, oldest first.
@@ -135,7 +176,8 @@ impl Engine {
     /// # Errors
     /// See [`AccessError`].
     pub async fn audit(&self, owner: &Principal, id: &TaskId) -> Result<Vec<AuditEntry>, AccessError> {
-        unimplemented!()
+        self.core.get(owner, id).await?;
+        Ok(self.core.store.audit(id).await?)
     }
 
     /// The key that seals what callers carry for us between two requests; the same over the store's whole life.
@@ -143,11 +185,18 @@ impl Engine {
     /// # Errors
     /// When the store fails.
     pub async fn seal_key(&self) -> Result<[u8; 32], StoreError> {
-        unimplemented!()
+        let mut fresh = [0; 32];
+        self.core.random.fill(&mut fresh);
+        self.core.store.seed("request_state", fresh).await
     }
 
     /// Takes no more calls, lets running ones end within the grace, leaves the rest to the next start, and closes the store.
     pub async fn shutdown(&self) {
-        unimplemented!()
+        if !self.core.supervisor.shutdown(self.core.limits.shutdown_grace).await {
+            tracing::warn!("some work did not end within the grace; the next start takes it up");
+        }
+        if let Err(error) = self.core.store.close().await {
+            tracing::error!(%error, "the store did not close cleanly");
+        }
     }
 }

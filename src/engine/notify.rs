@@ -18,6 +18,8 @@ pub(super) struct Hub {
 /// What one watcher has not taken yet: at most one state a task, the newest, so that a slow watcher costs no more than a quick one.
 #[derive(Debug, Default)]
 struct Mailbox {
+    /// Takes changes that callers do not see, too.
+    everything: bool,
     waiting: Mutex<Waiting>,
     filled: Notify,
 }
@@ -55,20 +57,20 @@ impl Hub {
         Self { watchers: Mutex::default(), closed }
     }
 
-    /// Hands a task on to its watchers.
-    pub(super) fn publish(&self, task: &Arc<Task>) {
+    /// Hands a task on to its watchers; a change that callers do not see only to those who want everything.
+    pub(super) fn publish(&self, task: &Arc<Task>, visible: bool) {
         let mailboxes: Vec<Arc<Mailbox>> = match lock(&self.watchers).get(&task.id) {
             Some(watchers) => watchers.iter().filter_map(Weak::upgrade).collect(),
             None => return,
         };
-        for mailbox in mailboxes {
+        for mailbox in mailboxes.iter().filter(|mailbox| visible || mailbox.everything) {
             mailbox.put(task);
         }
     }
 
     /// A watch of these tasks; what they are now has to be put in by [`Watch::start_with`] after this call, so that nothing is missed.
-    pub(super) fn watch(self: &Arc<Self>, ids: &[TaskId]) -> Watch {
-        let mailbox = Arc::new(Mailbox::default());
+    pub(super) fn watch(self: &Arc<Self>, ids: &[TaskId], everything: bool) -> Watch {
+        let mailbox = Arc::new(Mailbox { everything, ..Mailbox::default() });
         let mut watchers = lock(&self.watchers);
         for id in ids {
             watchers.entry(*id).or_default().push(Arc::downgrade(&mailbox));

@@ -1,0 +1,98 @@
+//! Tasks whose life has ended: kept while their job runs, ended by the tool's policy, or removed with all that belongs to them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::core::Core;
+use super::poller::pause;
+use crate::domain::{Category, Cause, ExpiryPolicy, Outcome, Task, TaskError, TaskEvent, TaskState, Timestamp};
+use crate::store::StoreError;
+
+/// Between two sweeps.
+const INTERVAL: Duration = Duration::from_secs(30);
+/// Tasks looked at in one go.
+const BATCH: usize = 256;
+/// The least by which a life is extended, so that a long job is not written about all the time.
+const EXTENSION: Duration = Duration::from_secs(60 * 60);
+/// How long the record of an ended task is kept for the sake of a cancel that its provider does not answer.
+const OWED_LIMIT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Runs until the engine stops.
+pub(super) async fn run(core: Arc<Core>) {
+    while !core.supervisor.stopping().is_cancelled() {
+        match sweep(&core).await {
+            Ok(BATCH) => continue,
+            Ok(_) => {}
+            Err(error) => tracing::error!(%error, "the sweep of expired tasks failed; it is tried again"),
+        }
+        pause(&core, core.clock.now().plus(INTERVAL)).await;
+    }
+}
+
+/// One batch; says how many tasks it settled.
+async fn sweep(core: &Arc<Core>) -> Result<usize, StoreError> {
+    let now = core.clock.now();
+    let mut dead = Vec::new();
+    let mut settled = 0;
+    for task in core.store.expired(now, BATCH).await? {
+        if is_over(&task, core.limits.keep_ended, now) {
+            dead.push((task.id, task.revision));
+            settled += 1;
+            continue;
+        }
+        let id = task.id;
+        let decide = |now: &Task| vec![at_expiry(now, core)];
+        match core.change(task, None, decide).await {
+            Ok(_) => settled += 1,
+            Err(error) => tracing::warn!(task = ?id, error = %error.into_store(id), "an expired task could not be settled"),
+        }
+    }
+    if !dead.is_empty() {
+        let purged = core.store.purge(&dead).await?;
+        tracing::info!(purged, "removed expired tasks");
+    }
+    Ok(settled)
+}
+
+/// Whether nothing of the task is needed any more: its life and the time for fetching its result have passed, and its provider
+/// has answered. To callers such a task is gone even before the sweep removes it (requirement G2).
+pub(super) fn is_over(task: &Task, keep_ended: Duration, now: Timestamp) -> bool {
+    let TaskState::Ended { at, .. } = &task.state else { return false };
+    let lived = task.expires_at().is_some_and(|end| end <= now) && at.plus(keep_ended) <= now;
+    lived && (!task.owes_cancel() || at.plus(OWED_LIMIT) <= now)
+}
+
+/// What happens to a task that has outlived its life and is still needed.
+fn at_expiry(task: &Task, core: &Core) -> (TaskEvent, Cause) {
+    let now = core.clock.now();
+    let age = now.since(task.created_at);
+    if let TaskState::Ended { at, .. } = &task.state {
+        let kept = at.plus(core.limits.keep_ended).since(task.created_at);
+        let longer = if task.owes_cancel() { age + EXTENSION } else { Duration::ZERO };
+        return (TaskEvent::LifeExtended(kept.max(longer)), Cause::Limit);
+    }
+    let error = |message: &str| TaskError {
+        category: Category::Expired,
+        message: message.to_owned(),
+        retryable: true,
+        attempts: task.troubles.count,
+        provider_status: None,
+    };
+    let event = match core.policy(task).on_expiry {
+        // Half as long again, so that a job of days is extended a few times and not all the time.
+        ExpiryPolicy::Keep => TaskEvent::LifeExtended(age + (age / 2).max(EXTENSION)),
+        ExpiryPolicy::Cancel => TaskEvent::LimitStruck(error("the task's life ended before its job; the job is being cancelled")),
+        ExpiryPolicy::Detach => TaskEvent::Faulted(error("the task's life ended before its job; the job runs on unwatched")),
+    };
+    (event, Cause::Limit)
+}
+
+/// Whether the provider refused the job before one was started: then the call itself is answered with the tool's own error.
+pub(super) const fn was_refused(task: &Task) -> Option<&Arc<crate::domain::ToolResult>> {
+    match &task.state {
+        TaskState::Ended { job: None, outcome: Outcome::Result(result), .. } => Some(result),
+        TaskState::Submitting { .. } | TaskState::Running { .. } | TaskState::InputRequired { .. } | TaskState::Ended { .. } => {
+            None
+        }
+    }
+}

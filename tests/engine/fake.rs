@@ -1,0 +1,273 @@
+//! A provider in the test's own process: it does what the test scripts, keeps a journal of calls, and counts its jobs.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jobgate_adapter_api::{
+    Adapter, AdapterError, CallContext, CancelOutcome, Capabilities, Clock, ErrorKind, IdempotencyKey, InputAnswers, JobOutput,
+    JobRef, JobState, ManualClock, Observation, Operation, Retry, SubmitRequest, Submitted, Timestamp,
+};
+
+/// What goes wrong with one call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Trouble {
+    /// The call fails and has no effect.
+    Fail(ErrorKind, Retry),
+    /// The call takes effect, and fails all the same.
+    Late(ErrorKind),
+    /// The call takes effect, and no answer ever comes.
+    Hang,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) at: Timestamp,
+    pub(crate) operation: Operation,
+    /// The job's id, or the key for a submit or a search.
+    pub(crate) about: String,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    pub(crate) key: String,
+    /// Looks at the present step of the plan.
+    step: usize,
+    pub(crate) cancelled: bool,
+    /// How often each question's answer had an effect.
+    pub(crate) answers: BTreeMap<String, u32>,
+    answered: InputAnswers,
+}
+
+pub(crate) type Chance = Box<dyn FnMut(Operation) -> Option<Trouble> + Send>;
+
+pub(crate) struct State {
+    pub(crate) capabilities: Capabilities,
+    /// What successive looks at each job show; the last one stays. A question stays until it is answered.
+    pub(crate) plan: Vec<Observation>,
+    pub(crate) jobs: BTreeMap<String, Job>,
+    pub(crate) journal: Vec<Entry>,
+    pub(crate) troubles: HashMap<Operation, VecDeque<Trouble>>,
+    /// Decides about every call that has no scripted trouble.
+    pub(crate) chance: Option<Chance>,
+    /// What a cancel is answered with.
+    pub(crate) cancel: CancelOutcome,
+    /// Says what became of the job in the answer to its submit.
+    pub(crate) tell_at_once: bool,
+    /// A job is found by its key only this long after its submit.
+    pub(crate) find_lag: Duration,
+    started: BTreeMap<String, Timestamp>,
+    pub(crate) running_calls: usize,
+    pub(crate) most_calls: usize,
+    /// Calls take this long.
+    pub(crate) slow: Duration,
+}
+
+pub(crate) struct Fake {
+    state: Mutex<State>,
+    clock: Arc<ManualClock>,
+}
+
+impl std::fmt::Debug for Fake {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Fake")
+    }
+}
+
+pub(crate) fn done(text: &str) -> Observation {
+    Observation::new(JobState::Succeeded(JobOutput::text(text)))
+}
+
+pub(crate) fn running() -> Observation {
+    Observation::new(JobState::Running)
+}
+
+impl Fake {
+    pub(crate) fn new(clock: Arc<ManualClock>) -> Arc<Self> {
+        let state = State {
+            capabilities: Capabilities { idempotent_submit: true, find: true, cancel: true, input: true },
+            plan: vec![running(), done("done")],
+            jobs: BTreeMap::new(),
+            journal: Vec::new(),
+            troubles: HashMap::new(),
+            chance: None,
+            cancel: CancelOutcome::Requested,
+            tell_at_once: false,
+            find_lag: Duration::ZERO,
+            started: BTreeMap::new(),
+            running_calls: 0,
+            most_calls: 0,
+            slow: Duration::ZERO,
+        };
+        Arc::new(Self { state: Mutex::new(state), clock })
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn plan(&self, plan: impl IntoIterator<Item = Observation>) {
+        self.state().plan = plan.into_iter().collect();
+    }
+
+    pub(crate) fn trouble(&self, operation: Operation, troubles: impl IntoIterator<Item = Trouble>) {
+        self.state().troubles.entry(operation).or_default().extend(troubles);
+    }
+
+    pub(crate) fn calls(&self, operation: Operation) -> Vec<Timestamp> {
+        self.state().journal.iter().filter(|entry| entry.operation == operation).map(|entry| entry.at).collect()
+    }
+
+    pub(crate) fn jobs(&self) -> Vec<Job> {
+        self.state().jobs.values().cloned().collect()
+    }
+
+    async fn call<T>(
+        &self,
+        operation: Operation,
+        about: &str,
+        effect: impl FnOnce(&mut State, Timestamp) -> Result<T, AdapterError> + Send,
+    ) -> Result<T, AdapterError>
+    where
+        T: Send,
+    {
+        let now = self.clock.now();
+        let (trouble, slow) = {
+            let state = &mut *self.state();
+            state.journal.push(Entry { at: now, operation, about: about.to_owned() });
+            let scripted = state.troubles.get_mut(&operation).and_then(VecDeque::pop_front);
+            (scripted.or_else(|| state.chance.as_mut().and_then(|chance| chance(operation))), state.slow)
+        };
+        let _running = Running::of(self);
+        if !slow.is_zero() {
+            self.clock.sleep(slow).await;
+        }
+        let error = |kind, retry| AdapterError::new(kind, operation, "the fake was told to fail").with_retry(retry);
+        match trouble {
+            Some(Trouble::Fail(kind, retry)) => Err(error(kind, retry)),
+            Some(Trouble::Late(kind)) => {
+                drop(effect(&mut self.state(), now));
+                Err(error(kind, Retry::Backoff))
+            }
+            Some(Trouble::Hang) => {
+                drop(effect(&mut self.state(), now));
+                std::future::pending().await
+            }
+            None => effect(&mut self.state(), now),
+        }
+    }
+}
+
+struct Running<'a>(&'a Fake);
+
+impl<'a> Running<'a> {
+    fn of(fake: &'a Fake) -> Self {
+        let state = &mut *fake.state();
+        state.running_calls += 1;
+        state.most_calls = state.most_calls.max(state.running_calls);
+        Self(fake)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.state().running_calls -= 1;
+    }
+}
+
+impl State {
+    fn job(&mut self, id: &str, operation: Operation) -> Result<&mut Job, AdapterError> {
+        self.jobs.get_mut(id).ok_or_else(|| AdapterError::new(ErrorKind::NotFound, operation, "no such job"))
+    }
+
+    fn look(&mut self, id: &str) -> Result<Observation, AdapterError> {
+        let plan = self.plan.clone();
+        let cancel = self.cancel;
+        let job = self.job(id, Operation::Poll)?;
+        if job.cancelled && cancel == CancelOutcome::Requested {
+            return Ok(Observation::new(JobState::Cancelled));
+        }
+        let seen = plan[job.step.min(plan.len() - 1)].clone();
+        let waits =
+            matches!(&seen.state, JobState::InputRequired(asked) if asked.iter().any(|q| !job.answered.contains_key(&q.key)));
+        if waits {
+            return Ok(seen);
+        }
+        if job.step + 1 < plan.len() {
+            job.step += 1;
+        }
+        if matches!(seen.state, JobState::InputRequired(_)) { self.look(id) } else { Ok(seen) }
+    }
+
+    fn has_ended(&self, id: &str) -> bool {
+        self.jobs.get(id).is_some_and(|job| job.step + 1 == self.plan.len() && self.plan[job.step].state.is_terminal())
+    }
+}
+
+#[async_trait]
+impl Adapter for Fake {
+    fn capabilities(&self, _tool: &str) -> Capabilities {
+        self.state().capabilities
+    }
+
+    async fn submit(&self, _cx: &CallContext, request: SubmitRequest) -> Result<Submitted, AdapterError> {
+        let key = request.key.as_str().to_owned();
+        self.call(Operation::Submit, &key, |state, now| {
+            let known = state.jobs.iter().find(|(_, job)| job.key == key).map(|(id, _)| id.clone());
+            let id = match known {
+                Some(id) if state.capabilities.idempotent_submit => id,
+                Some(_) | None => {
+                    let id = format!("job-{}", state.jobs.len() + 1);
+                    let (answers, answered) = Default::default();
+                    let job = Job { key: key.clone(), step: 0, cancelled: false, answers, answered };
+                    state.jobs.insert(id.clone(), job);
+                    state.started.insert(id.clone(), now);
+                    id
+                }
+            };
+            let observation = if state.tell_at_once { Some(state.look(&id)?) } else { None };
+            Ok(Submitted { job: JobRef::new(id), observation })
+        })
+        .await
+    }
+
+    async fn find(&self, _cx: &CallContext, key: &IdempotencyKey) -> Result<Option<JobRef>, AdapterError> {
+        self.call(Operation::Find, key.as_str(), |state, now| {
+            let lag = state.find_lag;
+            let visible = |id: &String| state.started.get(id).is_some_and(|at| now.since(*at) >= lag);
+            let found = state.jobs.iter().find(|(id, job)| job.key == key.as_str() && visible(id));
+            Ok(found.map(|(id, _)| JobRef::new(id.clone())))
+        })
+        .await
+    }
+
+    async fn poll(&self, _cx: &CallContext, job: &JobRef) -> Result<Observation, AdapterError> {
+        self.call(Operation::Poll, job.id(), |state, _| state.look(job.id())).await
+    }
+
+    async fn cancel(&self, _cx: &CallContext, job: &JobRef) -> Result<CancelOutcome, AdapterError> {
+        self.call(Operation::Cancel, job.id(), |state, _| {
+            if state.has_ended(job.id()) {
+                return Ok(CancelOutcome::AlreadyEnded);
+            }
+            state.job(job.id(), Operation::Cancel)?.cancelled = true;
+            Ok(state.cancel)
+        })
+        .await
+    }
+
+    async fn provide(&self, _cx: &CallContext, job: &JobRef, answers: &InputAnswers) -> Result<(), AdapterError> {
+        self.call(Operation::Provide, job.id(), |state, _| {
+            let job = state.job(job.id(), Operation::Provide)?;
+            for (key, answer) in answers {
+                // The same answer again acts no second time (clause C13).
+                if job.answered.insert(key.clone(), answer.clone()).is_none() {
+                    *job.answers.entry(key.clone()).or_default() += 1;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+}

@@ -1,0 +1,6 @@
+//! The engine over a manual clock, a store in memory and a scripted provider: what callers and providers notice.
+#![expect(clippy::unwrap_used, reason = "the helpers of tests may unwrap like the tests themselves")]
+
+mod calling;
+mod fake;
+mod rig;
