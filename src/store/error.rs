@@ -3,7 +3,7 @@
 use crate::domain::TaskId;
 
 /// A store's answer when it cannot do what was asked.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// Someone else changed the task first, or it is gone: read it again.
     #[error("task {0:?} was changed by someone else")]

@@ -3,6 +3,8 @@
 mod agenda;
 mod error;
 mod memory;
+mod record;
+pub mod sled;
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,0 +1,65 @@
+//! Giving room back: sled's file only grows, so what is live is copied to a new one.
+
+use super::body::Bodies;
+use super::build::Builder;
+use super::db::{Db, unavailable};
+use super::keys;
+use super::layout::{Layout, Step, remove};
+use super::lock::Lock;
+use super::open::{read, whole};
+use super::options::{Compacted, SledOptions};
+use crate::store::StoreError;
+use crate::store::record::BodyRef;
+
+/// What a fresh copy takes for each live byte, in tenths: pages are not full, and rows have headers. Measured with records of
+/// 300 to 4000 bytes: 1.3 to 1.9.
+const COPY_TENTHS: u64 = 16;
+
+/// Copies the database at `options.path` to give room back, and removes bodies that no task needs.
+///
+/// # Errors
+/// As [`super::SledStore::open`]; a damaged store is not compacted.
+pub fn compact(options: &SledOptions) -> Result<Compacted, StoreError> {
+    let layout = Layout::make(&options.path)?;
+    let _held = Lock::take(layout.root())?;
+    layout.check_format()?;
+    layout.settle()?;
+    let db = whole(&layout, options)?;
+    copy(&layout, options, db)
+}
+
+/// Whether a copy would be worth its time.
+pub(super) fn is_due(db: &Db, live_bytes: u64, options: &SledOptions) -> Result<bool, StoreError> {
+    let file_bytes = db.file_bytes()?;
+    Ok(file_bytes > options.compact_above_bytes && file_bytes > 3 * (live_bytes * COPY_TENTHS / 10))
+}
+
+/// Puts a copy of `db` in its place.
+pub(super) fn copy(layout: &Layout, options: &SledOptions, db: Db) -> Result<Compacted, StoreError> {
+    copy_until(layout, options, db, Step::Entered)
+}
+
+fn copy_until(layout: &Layout, options: &SledOptions, db: Db, until: Step) -> Result<Compacted, StoreError> {
+    let meta = read(&db)?.meta;
+    let before_bytes = db.file_bytes()?;
+    let mut builder = Builder::new(layout, options.cache_bytes)?;
+    for row in db.rows(b"") {
+        let (key, value) = row?;
+        if key.as_ref() != keys::META {
+            builder.row((key.to_vec(), value.to_vec()))?;
+        }
+    }
+    builder.counts_of(&meta);
+    builder.finish()?;
+    let bodies = Bodies::open(layout.bodies()).map_err(|error| unavailable("cannot open the folder of bodies", &error))?;
+    let needed =
+        |hash: &[u8; 32]| db.rows(&keys::needs(&BodyRef { hash: *hash, len: 0 })).next().transpose().map(|row| row.is_some());
+    let strays = bodies.remove_strays(&needed)?;
+    drop(db);
+    layout.put_in_place(&layout.old(), until)?;
+    let after = Db::open(&layout.live(), options.cache_bytes)?;
+    let after_bytes = after.file_bytes()?;
+    drop(after);
+    remove(&layout.old()).map_err(|error| unavailable("cannot remove the database that was copied", &error))?;
+    Ok(Compacted { before_bytes, after_bytes, strays })
+}

@@ -1,0 +1,232 @@
+//! The keys of the one sled tree: a letter, then what the row is found by. Numbers are big-endian, so rows lie in their order.
+//!
+//! | letter | found by | holds |
+//! |---|---|---|
+//! | `t` | task | the record |
+//! | `w` | task | what is still to be watched of it: live, due, owner, provider |
+//! | `c` | created, task | nothing: everybody's tasks in order |
+//! | `o` | owner, created, task | nothing: an owner's tasks in order |
+//! | `e` | end of life, task | nothing |
+//! | `j` | provider and job, created, task | nothing |
+//! | `k` | owner, tool and caller key | the task |
+//! | `a` | task, revision, place | one entry of the audit trail |
+//! | `b` | body, task | nothing: who needs the body |
+//! | `s` | name | a seed |
+//! | `m` | | counts, see [`super::meta`] |
+
+use sha2::{Digest, Sha256};
+
+use crate::domain::{CallerKey, Principal, ProviderName, Revision, Status, Task, TaskId, Timestamp, ToolName};
+use crate::store::record::BodyRef;
+
+/// A row: its key and its value.
+pub(super) type Row = (Vec<u8>, Vec<u8>);
+
+/// The row of counts.
+pub(super) const META: &[u8] = b"m";
+
+/// Stands for an owner in keys, whatever the length of its name.
+pub(super) type OwnerKey = [u8; 16];
+
+pub(super) fn record(id: TaskId) -> Vec<u8> {
+    key(b't', &[id.as_bytes()])
+}
+
+pub(super) fn watch(id: TaskId) -> Vec<u8> {
+    key(b'w', &[id.as_bytes()])
+}
+
+pub(super) fn created(at: Timestamp, id: TaskId) -> Vec<u8> {
+    key(b'c', &[&moment(at), id.as_bytes()])
+}
+
+pub(super) fn owned(owner: &OwnerKey, at: Timestamp, id: TaskId) -> Vec<u8> {
+    key(b'o', &[owner, &moment(at), id.as_bytes()])
+}
+
+/// The prefix of an owner's rows.
+pub(super) fn owned_by(owner: &OwnerKey) -> Vec<u8> {
+    key(b'o', &[owner])
+}
+
+pub(super) fn expiry(end: Timestamp, id: TaskId) -> Vec<u8> {
+    key(b'e', &[&moment(end), id.as_bytes()])
+}
+
+/// The prefix of a job's rows.
+pub(super) fn job(provider: &ProviderName, job: &str) -> Vec<u8> {
+    key(b'j', &[&hash(&[provider.as_str(), job])[..16]])
+}
+
+pub(super) fn caller_key(owner: &Principal, tool: &ToolName, caller: &CallerKey) -> Vec<u8> {
+    key(b'k', &[&hash(&[owner.tenant(), owner.name(), tool.as_str(), &caller.key])])
+}
+
+/// The prefix of a task's audit trail.
+pub(super) fn trail(id: TaskId) -> Vec<u8> {
+    key(b'a', &[id.as_bytes()])
+}
+
+pub(super) fn audit(id: TaskId, revision: Revision, place: usize) -> Vec<u8> {
+    // A commit has a handful of entries; should one ever have 65536, the last ones share a place.
+    let place = u16::try_from(place).unwrap_or(u16::MAX);
+    key(b'a', &[id.as_bytes(), &revision.0.to_be_bytes(), &place.to_be_bytes()])
+}
+
+/// The prefix of those who need a body.
+pub(super) fn needs(body: &BodyRef) -> Vec<u8> {
+    key(b'b', &[&body.hash])
+}
+
+pub(super) fn seed(name: &str) -> Vec<u8> {
+    key(b's', &[name.as_bytes()])
+}
+
+/// The task that ends a key, or that is a value.
+pub(super) fn task_in(bytes: &[u8]) -> Option<TaskId> {
+    bytes.last_chunk().copied().map(TaskId::from_bytes)
+}
+
+/// Stands for an owner.
+pub(super) fn owner_key(owner: &Principal) -> OwnerKey {
+    let hash = hash(&[owner.tenant(), owner.name()]);
+    *hash.first_chunk().expect("a hash of 32 bytes begins with 16")
+}
+
+/// All rows of a task but its record and its audit trail.
+pub(super) fn index_rows(task: &Task, bodies: &[BodyRef]) -> Vec<Row> {
+    let (id, at) = (task.id, task.created_at);
+    let owner = owner_key(&task.owner);
+    let mut rows = vec![(created(at, id), Vec::new()), (owned(&owner, at, id), Vec::new())];
+    if let Some(watch) = Watch::of(task) {
+        rows.push((self::watch(id), watch.to_bytes()));
+    }
+    if let Some(end) = task.expires_at() {
+        rows.push((expiry(end, id), Vec::new()));
+    }
+    if let Some(job) = task.job() {
+        let mut key = self::job(&task.provider, job.id());
+        key.extend_from_slice(&moment(at));
+        key.extend_from_slice(id.as_bytes());
+        rows.push((key, Vec::new()));
+    }
+    if let Some(caller) = &task.caller_key {
+        rows.push((caller_key(&task.owner, &task.tool, caller), id.as_bytes().to_vec()));
+    }
+    for body in bodies {
+        let mut key = needs(body);
+        key.extend_from_slice(id.as_bytes());
+        rows.push((key, Vec::new()));
+    }
+    rows
+}
+
+/// What is read at start, so that no record has to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Watch {
+    /// The status of a task that has not ended.
+    pub(super) live: Option<Status>,
+    /// When a worker has to look at it.
+    pub(super) due: Option<Timestamp>,
+    /// Whose it is.
+    pub(super) owner: OwnerKey,
+    /// Who runs it.
+    pub(super) provider: ProviderName,
+}
+
+impl Watch {
+    /// `None` for a task that has ended and has nothing left to do.
+    pub(super) fn of(task: &Task) -> Option<Self> {
+        let live = (!task.is_ended()).then(|| task.status());
+        (live.is_some() || task.due_at.is_some()).then(|| Self {
+            live,
+            due: task.due_at,
+            owner: owner_key(&task.owner),
+            provider: task.provider.clone(),
+        })
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let live = match self.live {
+            None | Some(Status::Completed | Status::Failed | Status::Cancelled) => 0,
+            Some(Status::Working) => 1,
+            Some(Status::InputRequired) => 2,
+        };
+        let due = self.due.map_or([0; 8], moment);
+        [&[live, u8::from(self.due.is_some())][..], &due, &self.owner, self.provider.as_str().as_bytes()].concat()
+    }
+
+    /// The row's value, read back; `None` when it is no such value.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (&[live, has_due], rest) = bytes.split_first_chunk()?;
+        let (due, rest) = rest.split_first_chunk()?;
+        let (owner, provider) = rest.split_first_chunk()?;
+        let live = match live {
+            0 => None,
+            1 => Some(Status::Working),
+            2 => Some(Status::InputRequired),
+            _ => return None,
+        };
+        let due = (has_due == 1).then(|| from_moment(*due));
+        Some(Self { live, due, owner: *owner, provider: ProviderName::new(std::str::from_utf8(provider).ok()?) })
+    }
+}
+
+/// The moment at the start of an expiry key.
+pub(super) fn end_in(key: &[u8]) -> Option<Timestamp> {
+    key.get(1..)?.first_chunk().copied().map(from_moment)
+}
+
+/// Bytes that lie in the order of the moments, those before 1970 first.
+fn moment(at: Timestamp) -> [u8; 8] {
+    (at.as_millis().cast_unsigned() ^ (1 << 63)).to_be_bytes()
+}
+
+fn from_moment(bytes: [u8; 8]) -> Timestamp {
+    Timestamp::from_millis((u64::from_be_bytes(bytes) ^ (1 << 63)).cast_signed())
+}
+
+fn key(letter: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
+    key.push(letter);
+    parts.iter().for_each(|part| key.extend_from_slice(part));
+    key
+}
+
+/// A hash of several texts; the lengths keep `ab`, `c` from being `a`, `bc`.
+fn hash(texts: &[&str]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for text in texts {
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text);
+    }
+    hash.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_lie_in_the_order_of_moments() {
+        let id = TaskId::from_bytes([0; 16]);
+        let keys: Vec<_> = [i64::MIN, -1, 0, 1, i64::MAX].map(|ms| expiry(Timestamp::from_millis(ms), id)).into();
+        assert!(keys.is_sorted());
+        assert_eq!(end_in(&keys[1]), Some(Timestamp::from_millis(-1)));
+    }
+
+    #[test]
+    fn names_that_run_into_each_other_have_keys_of_their_own() {
+        assert_ne!(owner_key(&Principal::new("ab", "c")), owner_key(&Principal::new("a", "bc")));
+    }
+
+    #[test]
+    fn a_watch_row_is_read_as_it_was_written() {
+        for (live, due) in [(Some(Status::Working), Some(Timestamp::from_millis(5))), (Some(Status::InputRequired), None)] {
+            let watch = Watch { live, due, owner: [7; 16], provider: ProviderName::new("ci") };
+            assert_eq!(Watch::from_bytes(&watch.to_bytes()), Some(watch));
+        }
+        assert_eq!(Watch::from_bytes(&[9; 40]), None);
+        assert_eq!(Watch::from_bytes(&[]), None);
+    }
+}

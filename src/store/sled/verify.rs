@@ -1,0 +1,185 @@
+//! Reading everything that is stored, and saying what is wrong.
+
+use std::collections::BTreeMap;
+
+use super::body::Bodies;
+use super::db::{Db, unavailable};
+use super::keys;
+use super::layout::Layout;
+use super::lock::Lock;
+use super::meta::Meta;
+use super::open::whole;
+use super::options::SledOptions;
+use crate::domain::TaskId;
+use crate::store::StoreError;
+use crate::store::record::{self, BodyRef, Role};
+
+/// The letters of the rows that lead to tasks.
+const INDEXES: &[u8] = b"wcoejkb";
+
+/// What [`verify`] found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VerifyReport {
+    /// Tasks read.
+    pub tasks: u64,
+    /// Entries of histories read.
+    pub audit_entries: u64,
+    /// Large parts read and compared with their hash.
+    pub bodies: u64,
+    /// What is wrong, and with which task.
+    pub problems: Vec<String>,
+    /// What costs room and harms nothing.
+    pub notes: Vec<String>,
+}
+
+impl VerifyReport {
+    /// What an operator should do.
+    #[must_use]
+    pub fn advice(&self) -> &'static str {
+        if !self.problems.is_empty() {
+            "Move the data folder away and run `jobgate store import` with the newest export; what came after it is lost. Tasks \
+             that are not named here can still be read: `jobgate store export` tries to write them first"
+        } else if self.notes.is_empty() {
+            "Nothing to do"
+        } else {
+            "Run `jobgate store compact` to give the room back"
+        }
+    }
+}
+
+/// Reads every record, index row, history and body of the store at `options.path`, and compares them with each other.
+///
+/// # Errors
+/// As [`super::SledStore::open`]: damage that keeps the database from being opened at all.
+pub fn verify(options: &SledOptions) -> Result<VerifyReport, StoreError> {
+    let layout = Layout::make(&options.path)?;
+    let _held = Lock::take(layout.root())?;
+    layout.check_format()?;
+    layout.settle()?;
+    let db = whole(&layout, options)?;
+    let bodies = Bodies::open(layout.bodies()).map_err(|error| unavailable("cannot open the folder of bodies", &error))?;
+    let mut check =
+        Check { db: &db, bodies: &bodies, report: VerifyReport::default(), expected: BTreeMap::new(), meta: Meta::default() };
+    check.records()?;
+    check.indexes()?;
+    check.histories()?;
+    check.counts()?;
+    check.files()?;
+    Ok(check.report)
+}
+
+struct Check<'a> {
+    db: &'a Db,
+    bodies: &'a Bodies,
+    report: VerifyReport,
+    /// How many index rows there should be, by letter.
+    expected: BTreeMap<u8, u64>,
+    meta: Meta,
+}
+
+impl Check<'_> {
+    fn problem(&mut self, text: String) {
+        self.report.problems.push(text);
+    }
+
+    fn records(&mut self) -> Result<(), StoreError> {
+        for row in self.db.rows(b"t") {
+            let (key, value) = row?;
+            let Some(id) = keys::task_in(&key) else {
+                self.problem("a record names no task".to_owned());
+                continue;
+            };
+            self.report.tasks += 1;
+            if let Err(why) = self.record(id, &value)? {
+                self.problem(format!("task {id}: {why}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, id: TaskId, value: &[u8]) -> Result<Result<(), String>, StoreError> {
+        let mut read = 0;
+        let bodies = self.bodies;
+        let mut fetch = |body: &BodyRef, _: Role| {
+            read += 1;
+            bodies.read(body).map(Some)
+        };
+        let decoded = match record::decode(id, value, &mut fetch) {
+            Ok(decoded) => decoded,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        self.report.bodies += read;
+        let task = decoded.task;
+        self.meta.enter(task.status());
+        for (key, value) in keys::index_rows(&task, &decoded.bodies) {
+            *self.expected.entry(key[0]).or_default() += 1;
+            if self.db.get(&key)?.is_none_or(|there| there != value) {
+                return Ok(Err(format!("its `{}` row is missing or wrong", char::from(key[0]))));
+            }
+        }
+        let mut last = None;
+        for row in self.db.rows(&keys::trail(id)) {
+            let entry = match record::decode_audit(&row?.1) {
+                Ok(entry) => entry,
+                Err(error) => return Ok(Err(format!("its history: {error}"))),
+            };
+            self.report.audit_entries += 1;
+            last = Some(entry.revision);
+        }
+        if last != Some(task.revision) {
+            return Ok(Err("its history does not end where the task stands".to_owned()));
+        }
+        Ok(Ok(()))
+    }
+
+    /// Rows that lead nowhere. Looked for one by one only when there are too many.
+    fn indexes(&mut self) -> Result<(), StoreError> {
+        for letter in INDEXES {
+            let mut count = 0;
+            for row in self.db.rows(&[*letter]) {
+                row?;
+                count += 1;
+            }
+            let expected = self.expected.get(letter).copied().unwrap_or_default();
+            if count > expected {
+                let letter = char::from(*letter);
+                self.problem(format!("{} `{letter}` rows lead to no task that they fit", count - expected));
+            }
+        }
+        Ok(())
+    }
+
+    fn histories(&mut self) -> Result<(), StoreError> {
+        let mut count = 0;
+        for row in self.db.rows(b"a") {
+            row?;
+            count += 1;
+        }
+        if count > self.report.audit_entries && self.report.problems.is_empty() {
+            self.problem(format!("{} entries of histories belong to no task", count - self.report.audit_entries));
+        }
+        Ok(())
+    }
+
+    fn counts(&mut self) -> Result<(), StoreError> {
+        let counted = self.db.meta()?.unwrap_or_default();
+        if counted.tasks != self.meta.tasks && self.report.problems.is_empty() {
+            self.problem(format!("the store counts {:?} tasks by status, but has {:?}", counted.tasks, self.meta.tasks));
+        }
+        Ok(())
+    }
+
+    fn files(&mut self) -> Result<(), StoreError> {
+        if self.db.look_for_blobs() {
+            self.problem("sled wrote a blob file, which it never syncs: a power cut may lose rows".to_owned());
+        }
+        let db = self.db;
+        let needed =
+            |hash: &[u8; 32]| db.rows(&keys::needs(&BodyRef { hash: *hash, len: 0 })).next().transpose().map(|row| row.is_some());
+        let strays = self.bodies.strays(&needed)?.len();
+        if strays > 0 {
+            self.report.notes.push(format!("{strays} files in `bodies` that no task needs"));
+        }
+        Ok(())
+    }
+}
