@@ -163,7 +163,7 @@ impl Exchange {
     /// Refuses an answer that is not the API's own: a sign-in page, JSON that is none. Only a 2xx is looked at, as errors come
     /// from proxies in every form.
     pub(crate) fn vet(&self, operation: Operation, reading: &Reading, answer: &Answer) -> Result<(), AdapterError> {
-        let unreadable = answer.html || answer.broken || (reading.body && answer.body.is_none() && !answer.text.is_empty());
+        let unreadable = answer.html || answer.broken || (reading.body && answer.body.is_none());
         if answer.status.is_success() && unreadable && !reading.text {
             let what = if answer.html { "a web page" } else { "not the JSON that this API gives" };
             return Err(unusable(operation, format!("the provider's answer is {what}")).with_status(answer.status.as_u16()));
@@ -220,7 +220,8 @@ impl Answer {
         let start = text.trim_start().get(..9).unwrap_or_default().to_ascii_lowercase();
         let html = json.is_none() && (kind.contains("html") || start.starts_with("<!doctype") || start.starts_with("<html"));
         let broken = json.is_none() && kind.contains("json") && !bytes.is_empty();
-        let body = json.map(|json| Dynamic::from(Serde(json)));
+        // No body is null: an API may answer with nothing, and a job may return nothing.
+        let body = if bytes.is_empty() { Some(Dynamic::from(())) } else { json.map(|json| Dynamic::from(Serde(json))) };
         Self { status: parts.status, headers: parts.headers, text, body, broken, html }
     }
 

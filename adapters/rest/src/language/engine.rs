@@ -9,7 +9,7 @@ use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use super::{Scope, filters};
+use super::{Scope, filters, operations};
 
 /// Instructions that one evaluation may take: far more than any mapping needs, and over within milliseconds.
 const FUEL: u64 = 100_000;
@@ -291,6 +291,9 @@ fn environment() -> Environment<'static> {
 /// Compiles `source` under `name` and checks the names it uses.
 fn add(environment: &mut Environment<'static>, name: &str, source: String, scope: &Scope) -> Result<BTreeSet<String>, String> {
     environment.add_template_owned(name.to_owned(), source.clone()).map_err(|error| said(&error, &source))?;
+    if let Some(problem) = operations::problem(environment, &source) {
+        return Err(format!("`{}` cannot be read: {problem}", shown(&source)));
+    }
     let template = environment.get_template(name).map_err(|error| said(&error, &source))?;
     let known: BTreeSet<String> = environment.globals().map(|(name, _)| name.to_owned()).collect();
     let mut uses = BTreeSet::new();
@@ -324,9 +327,13 @@ fn has_marks(source: &str) -> bool {
 /// A compile error as a sentence.
 fn said(error: &minijinja::Error, source: &str) -> String {
     let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-    let source =
-        source.strip_prefix(&format!("{{% set {RESULT} = (")).and_then(|rest| rest.strip_suffix(") %}")).unwrap_or(source);
-    format!("`{source}` cannot be read: {detail}")
+    format!("`{}` cannot be read: {detail}", shown(source))
+}
+
+/// A source as its author wrote it, without what it was wrapped in.
+fn shown(source: &str) -> &str {
+    let inside = source.strip_prefix(&format!("{{% set {RESULT} = ("));
+    inside.and_then(|rest| rest.strip_suffix(") %}")).unwrap_or(source)
 }
 
 /// A run-time error as a sentence, without any value.

@@ -2,6 +2,7 @@
 
 mod engine;
 mod filters;
+mod operations;
 mod scope;
 
 pub(crate) use engine::{Condition, Context, Engine, Faulty, Text, Tree};

@@ -1,0 +1,6 @@
+//! What goes over the wire, and what is made of what comes back.
+#![expect(clippy::unwrap_used, reason = "a test's helpers may fail loudly")]
+
+mod answers;
+mod requests;
+mod support;

@@ -1,0 +1,256 @@
+//! Configurations that must be refused, each with its place and a sentence that helps; and examples that must not.
+#![expect(clippy::unwrap_used, reason = "a test's helpers may fail loudly")]
+
+use jobgate_adapter_api::{Issues, Place, ToolWords, factory};
+use jobgate_adapter_rest::Rest;
+use serde_json::{Value, json};
+
+/// The issues of a provider with one tool `t`, as people read them.
+fn issues(provider: Value, job: Value, schema: Value) -> Vec<String> {
+    let place = Place::root().key("tools").key("t").key("job");
+    let tools = vec![ToolWords { name: "t".to_owned(), input_schema: schema, place, words: job }];
+    let mut issues = Issues::new();
+    let checked = factory::<Rest>().check(&Place::root().key("providers").key("p"), provider, tools, &mut issues);
+    assert_eq!(checked.is_some(), issues.is_empty());
+    issues
+        .into_iter()
+        .map(|issue| {
+            format!("{}: {}{}", issue.place, issue.message, issue.hint.map(|hint| format!(" [{hint}]")).unwrap_or_default())
+        })
+        .collect()
+}
+
+fn provider() -> Value {
+    json!({ "base_url": "https://api.example.com", "bases": { "admin": "https://admin.example.com" } })
+}
+
+fn job() -> Value {
+    json!({
+        "submit": { "request": { "path": "/jobs", "body": { "name": "{{ args.name }}" } }, "job": { "id": "{{ body.id }}", "handles": { "queue": "{{ body.queue }}" } } },
+        "status": { "request": { "path": "/jobs/{{ job.id }}" }, "word": "{{ body.status }}", "rules": [{ "is": ["done"], "state": "succeeded" }] },
+    })
+}
+
+fn schema() -> Value {
+    json!({ "type": "object", "properties": { "name": { "type": "string" } } })
+}
+
+#[test]
+fn right_words_have_no_issue() {
+    assert_eq!(issues(provider(), job(), schema()), Vec::<String>::new());
+}
+
+/// Changes a right job at a pointer; the one issue must read as wanted.
+#[test]
+fn a_wrong_job_is_told_its_place_and_what_would_be_right() {
+    let t = "tools.t.job";
+    for (pointer, value, wanted) in [
+        (
+            "/submit/request/path",
+            json!("/jobs/{{ args.name"),
+            format!("{t}.submit.request.path: `/jobs/{{{{ args.name` cannot be read: "),
+        ),
+        (
+            "/submit/request/body/name",
+            json!("{{ args.nmae }}"),
+            format!("{t}.submit.request.body.name: `args.nmae` is no argument of this tool; its input schema lists `name`"),
+        ),
+        (
+            "/submit/request/body/name",
+            json!(["{{ job.id }}"]),
+            format!(
+                "{t}.submit.request.body.name[0]: `job` does not exist here; here exist `args`, `key`, `now`, `started_at`, `tool`"
+            ),
+        ),
+        (
+            "/submit/request/body/name",
+            json!("{{ args.name | shout }}"),
+            format!("{t}.submit.request.body.name: `args.name | shout` cannot be read: "),
+        ),
+        (
+            "/submit/request/path",
+            json!("jobs"),
+            format!("{t}.submit.request.path: the path `jobs` does not begin with a slash [path: /jobs]"),
+        ),
+        (
+            "/submit/request/path",
+            json!("/jobs?x=1"),
+            format!("{t}.submit.request.path: a path holds no query [query: {{ name: value }}]"),
+        ),
+        ("/submit/request/method", json!("FETCH"), format!("{t}.submit.request.method: `FETCH` is no method [")),
+        (
+            "/submit/request/base",
+            json!("amdin"),
+            format!("{t}.submit.request.base: the provider's `bases` do not name `amdin`; it names `admin`"),
+        ),
+        ("/submit/request/form", json!({}), format!("{t}.submit.request.form: a request has a `body` or a `form`, not both")),
+        ("/submit/request/headers", json!({ "a b": "c" }), format!("{t}.submit.request.headers.a b: `a b` is no header name")),
+        ("/submit/job/id", json!(""), format!("{t}.submit.job.id: the id is empty [")),
+        ("/submit/job", json!({}), format!("{t}.submit.job: missing field `id`")),
+        ("/idempotent", json!(true), format!("{t}.idempotent: `idempotent: true` needs the `key` in the submit's request")),
+        (
+            "/find",
+            json!({ "request": { "path": "/jobs" }, "job": { "id": "{{ body.id }}" } }),
+            format!("{t}.find: a job is found by the `key` of its submit"),
+        ),
+        (
+            "/status/request/path",
+            json!("/q/{{ job.handles.queeu }}"),
+            format!("{t}.status.request.path: `job.handles.queeu` does not exist; the job's handles are `queue`"),
+        ),
+        (
+            "/status/request/path",
+            json!("/jobs/{{ args.name }}"),
+            format!("{t}.status.request.path: `args` does not exist here; here exist `job`, `key`, `now`, `started_at`, `tool`"),
+        ),
+        ("/status/rules", json!([]), format!("{t}.status.rules: no rule ends a job well: none has `state: succeeded` [")),
+        ("/status/rules/0", json!({ "state": "succeeded" }), format!("{t}.status.rules[0]: a rule needs `when` or `is` [")),
+        (
+            "/status/rules/0/when",
+            json!("{{ body.done }}"),
+            format!("{t}.status.rules[0].when: a condition is written without braces: `body.done`"),
+        ),
+        ("/status/rules/0/when", json!("body.done ="), format!("{t}.status.rules[0].when: `body.done =` cannot be read: ")),
+        (
+            "/status/rules/0/state",
+            json!("ready"),
+            format!("{t}.status.rules[0].state: unknown variant `ready`, expected one of `queued`"),
+        ),
+        ("/status/rules/0/state", json!("input_required"), format!("{t}.status.rules: no rule ends a job well")),
+        (
+            "/status/word",
+            Value::Null,
+            format!("{t}.status.rules[0].is: `is` compares the status word, and `status.word` does not say where it is ["),
+        ),
+        (
+            "/status/accept",
+            json!([2000]),
+            format!("{t}.status.accept: 2000 is no HTTP status code: write for example `[200, 202]` or `[2xx]`"),
+        ),
+        (
+            "/input",
+            json!({ "key": "q", "message": "?", "page": "https://x.example.com" }),
+            format!("{t}.input: no status rule has `state: input_required`"),
+        ),
+        ("/submti", json!({}), format!("{t}.submti: unknown field `submti`, expected one of `submit`")),
+    ] {
+        let mut changed = job();
+        let (parent, last) = pointer.rsplit_once('/').unwrap();
+        match changed.pointer_mut(parent).unwrap() {
+            Value::Array(items) => items[last.parse::<usize>().unwrap()] = value,
+            section => section[last] = value,
+        }
+        let found = issues(provider(), changed, schema());
+        assert!(
+            found.first().is_some_and(|first| first.starts_with(&wanted)),
+            "{pointer}\n  wanted: {wanted}\n  found:  {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_wrong_provider_is_told_its_place() {
+    for (word, value, wanted) in [
+        (
+            "base_url",
+            json!("api.example.com"),
+            "providers.p.base_url: `api.example.com` is no http(s) address [https://api.example.com/v1]",
+        ),
+        (
+            "base_url",
+            json!("https://ada:pw@api.example.com"),
+            "providers.p.base_url: an address holds no credentials; they belong under `auth` [",
+        ),
+        (
+            "base_url",
+            json!("https://api.example.com?key=1"),
+            "providers.p.base_url: `https://api.example.com?key=1` has a query or fragment",
+        ),
+        ("bases", json!({ "admin": "nope" }), "providers.p.bases.admin: `nope` is no http(s) address"),
+        (
+            "headers",
+            json!({ "Authorization": "Bearer abc" }),
+            "providers.p.headers.Authorization: a credential is named under `auth`, not written here [",
+        ),
+        (
+            "auth",
+            json!({ "bearer": "abc" }),
+            "providers.p.auth.bearer: a secret is named, not written: `env:NAME` or `file:PATH`",
+        ),
+        ("auth", json!({ "oauth9": {} }), "providers.p.auth"),
+        (
+            "auth",
+            json!({ "basic": { "username": "a:b", "password": "env:X" } }),
+            "providers.p.auth.basic.username: a user name of HTTP Basic holds no colon",
+        ),
+        ("timeout", json!("30"), "providers.p.timeout: `30` is no span of time"),
+        ("error_message", json!("{{ args.x }}"), "providers.p.error_message: `args` does not exist here; here exist `body`"),
+    ] {
+        let mut changed = provider();
+        changed[word] = value;
+        let found = issues(changed, job(), schema());
+        assert!(found.first().is_some_and(|first| first.starts_with(wanted)), "{word}\n  wanted: {wanted}\n  found:  {found:?}");
+        assert!(
+            !found.concat().contains("pw@") && !found.concat().contains("Bearer abc"),
+            "a written credential is not repeated"
+        );
+    }
+}
+
+/// All problems at once, not the first alone.
+#[test]
+fn every_problem_is_said_in_one_go() {
+    let mut wrong = job();
+    wrong["submit"]["request"]["body"] = json!({ "a": "{{ x }}", "b": "{{ y }}" });
+    wrong["status"]["rules"] = json!([]);
+    assert_eq!(issues(provider(), wrong, schema()).len(), 3);
+}
+
+/// Checks the `rest` providers and their tools of a whole configuration.
+fn check_document(name: &str, text: &str) {
+    let document: Value = serde_saphyr::from_str(text).unwrap();
+    let mut tools = 0;
+    for (provider, words) in document["providers"].as_object().unwrap() {
+        let mut words = words.clone();
+        for common in ["adapter", "concurrency", "rate", "call_timeout"] {
+            words.as_object_mut().unwrap().remove(common);
+        }
+        for (tool, section) in
+            document["tools"].as_object().unwrap().iter().filter(|(_, section)| section["provider"] == **provider)
+        {
+            tools += 1;
+            let found = issues(words.clone(), section["job"].clone(), section["input"].clone());
+            assert_eq!(found, Vec::<String>::new(), "{name}: {tool}");
+        }
+    }
+    assert!(tools > 0, "{name} has a tool");
+}
+
+#[test]
+fn the_examples_have_no_issue() {
+    check_document("restate.yaml", include_str!("../../../examples/restate.yaml"));
+    check_document("slurm.yaml", include_str!("../../../examples/slurm.yaml"));
+}
+
+#[test]
+fn the_readmes_example_has_no_issue() {
+    let readme = include_str!("../README.md");
+    let block = readme.split("```yaml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    check_document("README.md", block);
+}
+
+/// Every word that users can write has a description.
+#[test]
+fn every_word_is_described() {
+    let mut generator = schemars::SchemaGenerator::default();
+    let kind = factory::<Rest>();
+    kind.provider_schema(&mut generator);
+    kind.tool_schema(&mut generator);
+    let definitions = generator.definitions().clone();
+    assert!(definitions.len() > 10);
+    for (name, definition) in definitions {
+        for (word, schema) in definition["properties"].as_object().into_iter().flatten() {
+            assert!(schema["description"].is_string(), "{name}.{word} has no description");
+        }
+    }
+}
