@@ -1,10 +1,10 @@
 //! Making a provider's sentence fit for a caller: no secrets, no addresses, no tokens, no control characters, not long.
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use jobgate_adapter_api::Secret;
 use regex::Regex;
+use serde_json::Value;
 
 /// Characters of an error's sentence.
 pub(crate) const ERROR_CHARS: usize = 300;
@@ -28,14 +28,31 @@ impl Cleaner {
         Self { secrets: secrets.into_iter().filter(|secret| !secret.expose().is_empty()).collect() }
     }
 
+    /// The text without secrets, and otherwise as it is: for results, which may hold addresses and long words.
+    pub(crate) fn redact(&self, text: String) -> String {
+        self.secrets.iter().fold(
+            text,
+            |text, secret| {
+                if text.contains(secret.expose()) { text.replace(secret.expose(), "***") } else { text }
+            },
+        )
+    }
+
+    /// The same for every text and name in a JSON value.
+    pub(crate) fn redact_json(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.redact(text)),
+            Value::Array(items) => items.into_iter().map(|item| self.redact_json(item)).collect(),
+            Value::Object(fields) => {
+                fields.into_iter().map(|(name, field)| (self.redact(name), self.redact_json(field))).collect()
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => value,
+        }
+    }
+
     /// The sentence, cleaned and cut to `most` characters; `None` when nothing is left of it.
     pub(crate) fn sentence(&self, text: &str, most: usize) -> Option<String> {
-        let mut text = Cow::Borrowed(text);
-        for secret in &self.secrets {
-            if text.contains(secret.expose()) {
-                text = text.replace(secret.expose(), "***").into();
-            }
-        }
+        let text = self.redact(text.to_owned());
         let text = ADDRESS.replace_all(&text, "(address)");
         let text = LONG.replace_all(&text, |found: &regex::Captures<'_>| {
             let word = &found[0];
@@ -72,5 +89,16 @@ mod tests {
         }
         assert_eq!(cleaner.sentence(" \n ", 300), None);
         assert_eq!(cleaner.sentence(&"ä ".repeat(400), 10).map(|text| text.chars().count()), Some(10));
+    }
+
+    proptest::proptest! {
+        /// Whatever a provider says around it, the secret does not come through, and the length holds.
+        #[test]
+        fn no_text_carries_the_secret_through(before in ".{0,400}", after in ".{0,40}", most in 1_usize..300) {
+            let cleaner = Cleaner::new(vec![Secret::new("hunter2".to_owned())]);
+            let cleaned = cleaner.sentence(&format!("{before}hunter2{after}"), most).unwrap_or_default();
+            proptest::prop_assert!(!cleaned.contains("hunter2"));
+            proptest::prop_assert!(cleaned.chars().count() <= most);
+        }
     }
 }

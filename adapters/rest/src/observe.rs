@@ -167,13 +167,19 @@ impl Exchange {
         let lacks = |faulty| self.lacks(operation, &faulty);
         let mut output = JobOutput::default();
         if let Some(text) = &plan.text {
-            output.parts.push(Part::Text(self.plan.engine.string(text, &context).map_err(lacks)?));
+            let text = self.plan.engine.string(text, &context).map_err(lacks)?;
+            output.parts.push(Part::Text(self.cleaner.redact(text)));
         }
         if let Some(tree) = &plan.data {
-            output.data = self.plan.engine.json(tree, &context).map_err(lacks)?;
+            let data = self.plan.engine.json(tree, &context).map_err(lacks)?;
+            output.data = data.map(|data| self.cleaner.redact_json(data));
         }
         for link in &plan.links {
-            let Some(uri) = self.plan.engine.string_if_any(&link.uri, &context).map_err(lacks)? else { continue };
+            let Some(uri) =
+                self.plan.engine.string_if_any(&link.uri, &context).map_err(lacks)?.map(|uri| self.cleaner.redact(uri))
+            else {
+                continue;
+            };
             let optional = |text: &Option<Text>| {
                 text.as_ref().and_then(|text| self.plan.engine.string_if_any(text, &context).ok().flatten())
             };
@@ -198,6 +204,7 @@ impl Exchange {
         let context = self.more(operation, cx, plan.more.as_ref(), answer, context).await?;
         let said = |text: &Option<Text>| text.as_ref().and_then(|text| self.sentence(text, &context, ERROR_CHARS));
         let data = plan.data.as_ref().and_then(|tree| self.plan.engine.json(tree, &context).ok().flatten());
+        let data = data.map(|data| self.cleaner.redact_json(data));
         Ok(JobFailure {
             message: said(&plan.message).unwrap_or_else(|| "The job failed; the provider gave no reason.".to_owned()),
             code: said(&plan.code),

@@ -232,11 +232,20 @@ fn the_examples_have_no_issue() {
     check_document("slurm.yaml", include_str!("../../../examples/slurm.yaml"));
 }
 
+/// The whole example, and every section that is shown alone.
 #[test]
-fn the_readmes_example_has_no_issue() {
+fn the_readmes_examples_have_no_issue() {
     let readme = include_str!("../README.md");
-    let block = readme.split("```yaml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    check_document("README.md", block);
+    let mut blocks = readme.split("```yaml").skip(1).map(|rest| rest.split("```").next().unwrap());
+    check_document("README.md", blocks.next().unwrap());
+    let mut job = job();
+    job["status"]["rules"].as_array_mut().unwrap().push(json!({ "is": ["held"], "state": "input_required" }));
+    let sections: Vec<Value> = blocks.map(|block| serde_saphyr::from_str(block).unwrap()).collect();
+    assert_eq!(sections.len(), 2);
+    for (name, section) in sections.iter().flat_map(|section| section.as_object().unwrap()) {
+        job[name.as_str()] = section.clone();
+    }
+    assert_eq!(issues(provider(), job, schema()), Vec::<String>::new());
 }
 
 /// Every word that users can write has a description.

@@ -6,7 +6,7 @@ use crate::support::{Bench, answer, least, with};
 use jobgate_adapter_api::{
     CancelOutcome, ErrorKind, InputAction, InputAnswer, InputAnswers, JobRef, JobState, Part, Progress, Retry,
 };
-use jobgate_adapter_testkit::ResponseTemplate;
+use jobgate_adapter_testkit::{ResponseTemplate, SECRET};
 use serde_json::{Value, json};
 
 /// What one look shows of an answer.
@@ -223,4 +223,17 @@ async fn a_decline_is_never_an_approval() {
     let bench = Bench::new(declining, vec![held, ResponseTemplate::new(204)]).await;
     bench.adapter().provide(&bench.cx, &JobRef::new("1"), &no).await.unwrap();
     assert_eq!(bench.last().await.0, "DELETE");
+}
+
+/// An API that repeats its caller's credential in a result does not get it into a task.
+#[tokio::test]
+async fn a_credential_in_a_result_is_taken_out() {
+    let job = with(|job| {
+        job["result"] = json!({ "text": "{{ body.echo }}", "data": "{{ body }}", "links": [{ "uri": "https://x.example.com/?k={{ body.echo }}", "name": "l" }] });
+    });
+    let bench =
+        Bench::new(job, vec![answer(200, json!({ "status": "done", "echo": format!("Bearer {SECRET}"), (SECRET): [SECRET] }))])
+            .await;
+    let seen = format!("{:?}", bench.poll(&JobRef::new("1")).await.unwrap());
+    assert!(!seen.contains(SECRET) && seen.contains("***"), "{seen}");
 }
