@@ -48,7 +48,7 @@ impl Agenda {
         }
     }
 
-    /// Claims up to `limit` due tasks until `until`, the longest due first.
+    /// Claims up to `limit` due tasks until `until`; those that could be claimed for the longest time come first.
     pub(super) fn claim(&mut self, provider: &ProviderName, now: Timestamp, until: Timestamp, limit: usize) -> Vec<TaskId> {
         let Some(queue) = self.providers.get_mut(provider) else { return Vec::new() };
         let due = queue.order.iter().take_while(|(at, _)| *at <= now).take(limit);
@@ -73,6 +73,11 @@ impl Agenda {
         for queue in self.providers.values_mut() {
             queue.put_off(id, |_| until);
         }
+    }
+
+    /// Whether a task can be claimed at `at` and not before.
+    pub(super) fn stands_at(&self, provider: &ProviderName, id: TaskId, at: Timestamp) -> bool {
+        self.providers.get(provider).and_then(|queue| queue.places.get(&id)).is_some_and(|place| place.at == at)
     }
 
     /// The earliest moment at which `claim` could give something.

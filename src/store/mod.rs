@@ -41,9 +41,9 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     /// [`StoreError::Stale`] when the task is at another revision or gone; then nothing happened.
     async fn commit(&self, commit: Commit) -> Result<Arc<Task>, StoreError>;
 
-    /// Claims up to `limit` tasks of `provider` whose `due_at` has come, the longest due first, until `now + lease`. A claimed
-    /// task is not given out again before its lease ends or it is committed (S6) or released (S7). Claims do not outlive the
-    /// process.
+    /// Claims up to `limit` tasks of `provider` whose `due_at` has come, until `now + lease`; those that could be claimed for the
+    /// longest time come first. A claimed task is not given out again before its lease ends or it is committed (S6) or released
+    /// (S7). Claims do not outlive the process.
     async fn claim_due(
         &self,
         provider: &ProviderName,

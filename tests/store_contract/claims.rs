@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use jobgate::domain::{ProviderName, Task, TaskId};
+use jobgate::domain::{Cause, ProviderName, Task, TaskId};
 use jobgate::store::TaskStore;
 
 use super::Harness;
@@ -23,7 +23,7 @@ async fn due(store: &dyn TaskStore, moments: &[(u64, i64)]) {
 }
 
 /// S6
-pub(crate) async fn s6_the_longest_due_come_first_and_nobody_gets_them_twice(place: impl Harness) {
+pub(crate) async fn s6_the_longest_claimable_come_first_and_nobody_gets_them_twice(place: impl Harness) {
     let store = place.open().await;
     due(&*store, &[(1, 300), (2, 100), (3, 200), (4, 301), (5, -100)]).await;
     create(&*store, Task { due_at: None, ..task(6) }).await;
@@ -54,8 +54,8 @@ pub(crate) async fn s6_a_claim_ends_with_its_lease(place: impl Harness) {
     assert_eq!(claim(&*store, 200, 9).await, [id(2)]);
     assert!(claim(&*store, 30_099, 9).await.is_empty());
     assert_eq!(claim(&*store, 30_100, 9).await, [id(1)]);
-    // Both leases are over: the longest due is first again.
-    assert_eq!(claim(&*store, 90_000, 9).await, [id(1), id(2)]);
+    // Both leases are over; the one that ended first comes first.
+    assert_eq!(claim(&*store, 90_000, 9).await, [id(2), id(1)]);
 }
 
 /// S6
@@ -125,4 +125,37 @@ pub(crate) async fn s16_providers_are_those_with_something_left_to_do(place: imp
     assert_eq!(store.providers().await.unwrap().len(), 2, "a claimed task still has something left to do");
     store.commit(change(&first, |task| task.due_at = None)).await.unwrap();
     assert_eq!(store.providers().await.unwrap(), [ProviderName::new("alpha")]);
+}
+
+/// S6: whoever creates a task can keep it for the first step.
+pub(crate) async fn s6_a_task_can_be_created_claimed(place: impl Harness) {
+    let store = place.open().await;
+    store.create(Task { due_at: Some(at(10)), ..task(1) }, Some(at(500)), Cause::Operator).await.unwrap();
+    assert!(claim(&*store, 499, 9).await.is_empty());
+    assert_eq!(store.next_due(&ci()).await.unwrap(), Some(at(500)));
+    assert_eq!(claim(&*store, 500, 9).await, [id(1)]);
+    // Claims do not outlive the process, where there is one to outlive.
+    store.create(Task { due_at: Some(at(10)), ..task(2) }, Some(at(i64::MAX)), Cause::Operator).await.unwrap();
+    let store = place.reopen(store).await;
+    let left = if place.is_durable() { HashSet::from([id(1), id(2)]) } else { HashSet::new() };
+    assert_eq!(claim(&*store, 600, 9).await.into_iter().collect::<HashSet<_>>(), left);
+}
+
+/// S18
+pub(crate) async fn s18_a_snoozed_task_waits_without_a_write(place: impl Harness) {
+    let store = place.open().await;
+    due(&*store, &[(1, 10), (2, 20)]).await;
+    assert_eq!(claim(&*store, 100, 1).await, [id(1)]);
+    store.snooze(&id(1), at(5_000)).await.unwrap();
+    store.snooze(&id(77), at(5_000)).await.unwrap();
+    assert_eq!(claim(&*store, 4_999, 9).await, [id(2)]);
+    assert_eq!(store.next_due(&ci()).await.unwrap(), Some(at(5_000)));
+    assert_eq!(claim(&*store, 5_000, 9).await, [id(1)]);
+    let there = store.get(&id(1)).await.unwrap().unwrap();
+    assert_eq!((there.revision, there.due_at), (task(1).revision, Some(at(10))));
+    assert_eq!(store.audit(&id(1)).await.unwrap().len(), 1);
+    // A commit puts the moment in the record back in force.
+    store.snooze(&id(1), at(900_000)).await.unwrap();
+    store.commit(change(&there, |task| task.message = Some("moved".to_owned()))).await.unwrap();
+    assert_eq!(store.next_due(&ci()).await.unwrap(), Some(at(10)));
 }

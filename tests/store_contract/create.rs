@@ -1,9 +1,10 @@
 //! S1–S5: creating, reading, committing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
-use jobgate::domain::{Cause, JobOutput, JobRef, Outcome, Task, TaskState, ToolName, ToolResult};
+use jobgate::domain::{Cause, JobOutput, JobRef, Outcome, Task, TaskEvent, TaskState, ToolName, ToolResult};
 use jobgate::store::{AuditEntry, Commit, Created, StoreError};
 use serde_json::json;
 
@@ -38,7 +39,7 @@ pub(crate) async fn s1_an_id_that_is_taken_is_refused(place: impl Harness) {
     let store = place.open().await;
     create(&*store, task(1)).await;
     let other = Task { message: Some("other".to_owned()), ..task(1) };
-    let refused = store.create(other, Cause::Operator).await.unwrap_err();
+    let refused = store.create(other, None, Cause::Operator).await.unwrap_err();
     assert_eq!(refused, StoreError::Stale(id(1)));
     assert_eq!(*store.get(&id(1)).await.unwrap().unwrap(), task(1));
     assert_eq!(store.audit(&id(1)).await.unwrap().len(), 1);
@@ -49,7 +50,7 @@ pub(crate) async fn s2_one_caller_key_makes_one_task(place: impl Harness) {
     let store = place.open().await;
     let first = create(&*store, keyed(1, "k")).await;
     let again = Task { arguments: Arc::new(arguments(json!({"other": 1}))), ..keyed(2, "k") };
-    let Created::Existing(there) = store.create(again, Cause::Operator).await.unwrap() else { panic!("a second task") };
+    let Created::Existing(there) = store.create(again, None, Cause::Operator).await.unwrap() else { panic!("a second task") };
     assert_eq!(there, first);
     assert!(store.get(&id(2)).await.unwrap().is_none());
     create(&*store, Task { owner: owner("bob"), ..keyed(3, "k") }).await;
@@ -63,14 +64,16 @@ pub(crate) async fn s2_one_caller_key_makes_one_task(place: impl Harness) {
     assert_eq!(store.find_by_key(&owner("eve"), &ToolName::new("build"), &key).await.unwrap(), None);
     // It stays the key of that task when the task has moved on.
     let moved = store.commit(change(&first, |task| task.message = Some("moved".to_owned()))).await.unwrap();
-    let Created::Existing(there) = store.create(keyed(6, "k"), Cause::Operator).await.unwrap() else { panic!("a second task") };
+    let Created::Existing(there) = store.create(keyed(6, "k"), None, Cause::Operator).await.unwrap() else {
+        panic!("a second task")
+    };
     assert_eq!(there, moved);
 }
 
 /// S2: also for calls at the same time.
 pub(crate) async fn s2_two_creates_at_once_with_one_key_make_one_task(place: impl Harness) {
     let store = place.open().await;
-    let calls = (0..32).map(|number| store.create(keyed(number, "k"), Cause::Operator));
+    let calls = (0..32).map(|number| store.create(keyed(number, "k"), None, Cause::Operator));
     let made: Vec<_> = join_all(calls).await.into_iter().map(Result::unwrap).collect();
     let new = made.iter().filter(|made| matches!(made, Created::New(_))).count();
     assert_eq!(new, 1);
@@ -102,7 +105,8 @@ pub(crate) async fn s4_a_commit_replaces_the_task_and_its_index_entries(place: i
     assert_eq!(store.next_due(&provider).await.unwrap(), Some(at(90_000)));
     assert_eq!(store.find_by_job(&provider, "4711").await.unwrap(), Some(id(1)));
     // The events of one step are one commit, with one entry for each.
-    let events = [(jobgate::domain::TaskEvent::Provided, Cause::Delivery), (jobgate::domain::TaskEvent::Provided, Cause::Poll)];
+    let life = |seconds| TaskEvent::LifeExtended(Duration::from_secs(seconds));
+    let events = [(life(5000), Cause::Poll), (life(6000), Cause::Limit)];
     let third = store.commit(Commit::of(&second, &events, at(70_000)).unwrap()).await.unwrap();
     assert_eq!(third.revision.0, second.revision.0 + 2);
     assert_eq!(store.audit(&id(1)).await.unwrap().len(), 4);
@@ -127,7 +131,7 @@ pub(crate) async fn s5_of_many_commits_at_one_revision_one_wins(place: impl Harn
     let store = place.open().await;
     let mut last = create(&*store, task(1)).await;
     for _ in 0..5 {
-        let commits = (0..40).map(|number| store.commit(change(&last, |task| task.quiet_polls = number)));
+        let commits = (0..40).map(|number| store.commit(change(&last, |task| task.message = Some(number.to_string()))));
         let (won, lost): (Vec<_>, Vec<_>) = join_all(commits).await.into_iter().partition(Result::is_ok);
         assert_eq!((won.len(), lost.len()), (1, 39));
         assert!(lost.iter().all(|lost| *lost.as_ref().unwrap_err() == StoreError::Stale(id(1))));

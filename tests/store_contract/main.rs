@@ -1,4 +1,4 @@
-//! The clauses S1–S17 of `TaskStore`, one test for each clause and store. A further store joins with a [`Harness`] alone.
+//! The clauses S1–S18 of `TaskStore`, one test for each clause and store. A further store joins with a [`Harness`] alone.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 mod claims;
@@ -24,6 +24,11 @@ trait Harness: Send + Sync {
 
     /// A place where nothing is stored.
     fn new() -> Self;
+
+    /// See [`Self::DURABLE`].
+    fn is_durable(&self) -> bool {
+        Self::DURABLE
+    }
 
     /// Opens what is there. Called again only after `close`.
     async fn open(&self) -> Arc<dyn TaskStore>;
@@ -102,7 +107,9 @@ clauses! {
         create::s4_a_commit_at_another_revision_changes_nothing,
         create::s5_of_many_commits_at_one_revision_one_wins,
         create::large_arguments_results_and_questions_are_kept_whole,
-        claims::s6_the_longest_due_come_first_and_nobody_gets_them_twice,
+        claims::s6_the_longest_claimable_come_first_and_nobody_gets_them_twice,
+        claims::s6_a_task_can_be_created_claimed,
+        claims::s18_a_snoozed_task_waits_without_a_write,
         claims::s6_two_claimers_at_once_share_no_task,
         claims::s6_a_claim_ends_with_its_lease,
         claims::s6_a_commit_ends_the_claim,

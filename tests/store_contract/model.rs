@@ -21,6 +21,7 @@ enum Step {
     Commit { number: u64, stale: bool, to: u8, due: Option<i64> },
     Claim { limit: usize },
     Release { number: u64 },
+    Snooze { number: u64, ms: i64 },
     Purge { number: u64, stale: bool },
     Wait { ms: i64 },
     Reopen,
@@ -35,6 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(number, stale, to, due)| Step::Commit { number, stale, to, due }),
         3 => (1..5_usize).prop_map(|limit| Step::Claim { limit }),
         1 => number().prop_map(|number| Step::Release { number }),
+        1 => (number(), 0..30_i64).prop_map(|(number, ms)| Step::Snooze { number, ms }),
         1 => (number(), proptest::bool::weighted(0.1)).prop_map(|(number, stale)| Step::Purge { number, stale }),
         2 => (1..15_i64).prop_map(|ms| Step::Wait { ms }),
         1 => Just(Step::Reopen),
@@ -45,6 +47,7 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Default)]
 struct Model {
     tasks: BTreeMap<TaskId, Arc<Task>>,
+    /// The moment that stands in for a task's `due_at` while it is claimed or put off.
     claims: BTreeMap<TaskId, i64>,
     history: BTreeMap<TaskId, usize>,
     now: i64,
@@ -52,9 +55,8 @@ struct Model {
 
 impl Model {
     fn claimable(&self) -> Vec<TaskId> {
-        let free = |task: &&Arc<Task>| self.claims.get(&task.id).is_none_or(|until| *until <= self.now);
-        let mut due: Vec<_> =
-            self.tasks.values().filter(free).filter_map(|task| Some((task.due_at?.as_millis(), task.id))).collect();
+        let at = |task: &Arc<Task>| Some((self.claims.get(&task.id).copied().unwrap_or(task.due_at?.as_millis()), task.id));
+        let mut due: Vec<_> = self.tasks.values().filter_map(at).collect();
         due.sort_unstable();
         due.into_iter().filter(|(due, _)| *due <= self.now).map(|(_, id)| id).collect()
     }
@@ -72,6 +74,12 @@ impl Model {
             Step::Release { number } => {
                 store.release(&[id(number)]).await.unwrap();
                 self.claims.remove(&id(number));
+            }
+            Step::Snooze { number, ms } => {
+                store.snooze(&id(number), at(self.now + ms)).await.unwrap();
+                if self.tasks.get(&id(number)).is_some_and(|task| task.due_at.is_some()) {
+                    self.claims.insert(id(number), self.now + ms);
+                }
             }
             Step::Purge { number, stale } => {
                 let id = id(number);
@@ -97,7 +105,7 @@ impl Model {
         let same =
             |there: &&Arc<Task>| new.caller_key.is_some() && there.caller_key == new.caller_key && there.owner == new.owner;
         let twin = self.tasks.values().find(same).cloned();
-        let made = store.create(new.clone(), Cause::Operator).await;
+        let made = store.create(new.clone(), None, Cause::Operator).await;
         match (twin, self.tasks.contains_key(&new.id)) {
             (Some(twin), _) => assert!(matches!(made, Ok(Created::Existing(there)) if there == twin)),
             (None, true) => assert_eq!(made.unwrap_err(), StoreError::Stale(new.id)),

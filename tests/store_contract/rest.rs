@@ -49,7 +49,7 @@ pub(crate) async fn s12_a_purged_task_leaves_nothing_behind(place: impl Harness)
     assert_eq!(store.list(all).await.unwrap(), [stays]);
     // Its key is free again.
     let again = Task { caller_key: gone.caller_key.clone(), ..task(3) };
-    assert!(matches!(store.create(again, Cause::Operator).await.unwrap(), Created::New(_)));
+    assert!(matches!(store.create(again, None, Cause::Operator).await.unwrap(), Created::New(_)));
 }
 
 /// S12
@@ -102,12 +102,13 @@ pub(crate) async fn s17_a_closed_store_says_so(place: impl Harness) {
     store.close().await.unwrap();
     let key = made.caller_key.clone().unwrap();
     let all = ListQuery { owner: None, after: None, limit: 9 };
-    assert_eq!(store.create(task(2), Cause::Operator).await.unwrap_err(), StoreError::Closed);
+    assert_eq!(store.create(task(2), None, Cause::Operator).await.unwrap_err(), StoreError::Closed);
     assert_eq!(store.get(&id(1)).await.unwrap_err(), StoreError::Closed);
     assert_eq!(store.commit(change(&made, |_| {})).await.unwrap_err(), StoreError::Closed);
     assert_eq!(store.claim_due(&ci(), at(i64::MAX), Duration::ZERO, 1).await.unwrap_err(), StoreError::Closed);
     assert_eq!(store.release(&[id(1)]).await.unwrap_err(), StoreError::Closed);
     assert_eq!(store.next_due(&ci()).await.unwrap_err(), StoreError::Closed);
+    assert_eq!(store.snooze(&id(1), at(0)).await.unwrap_err(), StoreError::Closed);
     assert_eq!(store.providers().await.unwrap_err(), StoreError::Closed);
     assert_eq!(store.find_by_job(&ci(), "1").await.unwrap_err(), StoreError::Closed);
     assert_eq!(store.find_by_key(&made.owner, &made.tool, &key).await.unwrap_err(), StoreError::Closed);

@@ -63,7 +63,7 @@ pub(crate) fn keyed(number: u64, key: &str) -> Task {
 }
 
 pub(crate) async fn create(store: &dyn TaskStore, task: Task) -> Arc<Task> {
-    match store.create(task, Cause::Caller(owner("ann"))).await.unwrap() {
+    match store.create(task, None, Cause::Caller(owner("ann"))).await.unwrap() {
         Created::New(task) => task,
         Created::Existing(task) => panic!("{:?} was there", task.id),
     }
@@ -179,7 +179,6 @@ pub(crate) fn full(number: u64) -> Task {
             last: Some(Fault { kind: ErrorKind::Protocol, message: "html".to_owned(), status: Some(200) }),
         },
         missing_since: Some(at(8)),
-        quiet_polls: 17,
         revision: Revision(12),
         ..task(number)
     }

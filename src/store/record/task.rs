@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::parts::{CancellationV1, EndV1, OutcomeV1, ResultV1, SlotV1, StateV1, TroublesV1};
-use super::words::{hex32, is_zero};
+use super::words::hex32;
 use super::{BodyRef, Fetch, RecordError, Role, json};
 use crate::domain::{
     CallerKey, IdempotencyKey, Outcome, Principal, Progress, ProviderName, Revision, Task, TaskId, TaskState, Timestamp,
@@ -110,8 +110,6 @@ pub(super) struct TaskV1<'a> {
     troubles: Option<TroublesV1<'a>>,
     #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
     missing_since: Option<i64>,
-    #[serde(rename = "q", default, skip_serializing_if = "is_zero")]
-    quiet_polls: u32,
     #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
     due_at: Option<i64>,
 }
@@ -153,7 +151,6 @@ impl<'a> TaskV1<'a> {
             cancellation: task.cancellation.as_ref().map(Into::into),
             troubles: TroublesV1::of(&task.troubles),
             missing_since: task.missing_since.map(Timestamp::as_millis),
-            quiet_polls: task.quiet_polls,
             due_at: task.due_at.map(Timestamp::as_millis),
         }
     }
@@ -230,7 +227,6 @@ impl<'a> TaskV1<'a> {
             cancellation: self.cancellation.map(Into::into),
             troubles: self.troubles.map_or_else(Troubles::default, Into::into),
             missing_since: self.missing_since.map(at),
-            quiet_polls: self.quiet_polls,
             due_at: self.due_at.map(at),
         })
     }

@@ -11,7 +11,7 @@ use super::keys;
 use super::lock::Lock;
 use super::meta::Meta;
 use super::view::View;
-use crate::domain::{Revision, Task, TaskId};
+use crate::domain::{Revision, Task, TaskId, Timestamp};
 use crate::store::{AuditEntry, Created, StoreError};
 
 /// The most changes in one group: more would make the first of them wait for too long.
@@ -25,7 +25,7 @@ type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 /// What the committer is asked to do.
 #[derive(Debug)]
 pub(super) enum Op {
-    Create { new: Prepared, audit: AuditEntry, reply: Reply<Created> },
+    Create { new: Prepared, claimed_until: Option<Timestamp>, audit: AuditEntry, reply: Reply<Created> },
     Commit { expected: Revision, next: Prepared, audit: Vec<AuditEntry>, reply: Reply<Arc<Task>> },
     Purge { tasks: Vec<(TaskId, Revision)>, reply: Reply<usize> },
     Seed { name: String, fresh: [u8; 32], reply: Reply<[u8; 32]> },
@@ -173,7 +173,7 @@ impl Committer {
 
 fn decide(group: &mut Group<'_>, op: Op) -> Answer {
     match op {
-        Op::Create { new, audit, reply } => answer(reply, group.create(new, &[audit])),
+        Op::Create { new, claimed_until, audit, reply } => answer(reply, group.create(new, claimed_until, &[audit])),
         Op::Commit { expected, next, audit, reply } => answer(reply, group.commit(expected, next, &audit)),
         Op::Purge { tasks, reply } => {
             let purged = tasks.iter().try_fold(0, |count, (id, revision)| Ok(count + usize::from(group.purge(*id, *revision)?)));

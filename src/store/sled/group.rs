@@ -10,7 +10,7 @@ use super::db::{Db, corrupt};
 use super::keys::{self, Row};
 use super::meta::Meta;
 use super::view::{Cached, Change, View};
-use crate::domain::{Revision, Task, TaskId};
+use crate::domain::{Revision, Task, TaskId, Timestamp};
 use crate::store::record::{self, BodyRef, Encoded};
 use crate::store::{AuditEntry, Created, StoreError};
 
@@ -82,7 +82,12 @@ impl<'a> Group<'a> {
     }
 
     /// S1, S2: a new task, or the one that has the same key.
-    pub(super) fn create(&mut self, new: Prepared, audit: &[AuditEntry]) -> Result<Created, StoreError> {
+    pub(super) fn create(
+        &mut self,
+        new: Prepared,
+        claimed_until: Option<Timestamp>,
+        audit: &[AuditEntry],
+    ) -> Result<Created, StoreError> {
         let task = &new.cached.task;
         if let Some(key) = &task.caller_key
             && let Some(there) = self.read(&keys::caller_key(&task.owner, &task.tool, key))?
@@ -96,7 +101,7 @@ impl<'a> Group<'a> {
             return Err(StoreError::Stale(task.id));
         }
         let task = task.clone();
-        self.put(None, new, audit);
+        self.put(None, new, claimed_until, audit);
         Ok(Created::New(task))
     }
 
@@ -104,7 +109,7 @@ impl<'a> Group<'a> {
     pub(super) fn commit(&mut self, expected: Revision, next: Prepared, audit: &[AuditEntry]) -> Result<Arc<Task>, StoreError> {
         let task = next.cached.task.clone();
         let current = self.current(task.id)?.filter(|current| current.task.revision == expected);
-        self.put(Some(current.ok_or(StoreError::Stale(task.id))?), next, audit);
+        self.put(Some(current.ok_or(StoreError::Stale(task.id))?), next, None, audit);
         Ok(task)
     }
 
@@ -129,7 +134,7 @@ impl<'a> Group<'a> {
         self.remove(keys::record(id), current.record_len);
         self.meta.leave(current.task.status());
         self.dropped.extend(&current.bodies);
-        self.changes.push(Change { id, before: Some(current.task), after: None });
+        self.changes.push(Change { id, before: Some(current.task), after: None, claimed_until: None });
         Ok(true)
     }
 
@@ -163,7 +168,7 @@ impl<'a> Group<'a> {
         Some(Decided { batch, meta, changes, before, dropped, pins })
     }
 
-    fn put(&mut self, current: Option<Current>, next: Prepared, audit: &[AuditEntry]) {
+    fn put(&mut self, current: Option<Current>, next: Prepared, claimed_until: Option<Timestamp>, audit: &[AuditEntry]) {
         let Prepared { cached, record, bodies, pins } = next;
         let task = cached.task.clone();
         let rows_before = current.as_ref().map(|current| keys::index_rows(&current.task, &current.bodies)).unwrap_or_default();
@@ -189,7 +194,12 @@ impl<'a> Group<'a> {
         }
         self.meta.enter(task.status());
         self.pins.extend(pins);
-        self.changes.push(Change { id: task.id, before: current.map(|current| current.task), after: Some(cached) });
+        self.changes.push(Change {
+            id: task.id,
+            before: current.map(|current| current.task),
+            after: Some(cached),
+            claimed_until,
+        });
     }
 
     /// The task as this group leaves it so far. Notes how it was before the group.

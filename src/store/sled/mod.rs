@@ -159,10 +159,10 @@ impl Drop for SledStore {
 
 #[async_trait]
 impl TaskStore for SledStore {
-    async fn create(&self, task: Task, cause: Cause) -> Result<Created, StoreError> {
+    async fn create(&self, task: Task, claimed_until: Option<Timestamp>, cause: Cause) -> Result<Created, StoreError> {
         let audit = AuditEntry::created(&task, &cause);
         let new = self.prepare(task).await?;
-        self.write(|reply| Op::Create { new, audit, reply }).await
+        self.write(|reply| Op::Create { new, claimed_until, audit, reply }).await
     }
 
     async fn get(&self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {
@@ -186,7 +186,8 @@ impl TaskStore for SledStore {
         lease: Duration,
         limit: usize,
     ) -> Result<Vec<Arc<Task>>, StoreError> {
-        let claimed = self.view.with_db(|_| Ok(lock(&self.view.agenda).claim(provider, now, now.plus(lease), limit)))?;
+        let until = now.plus(lease);
+        let claimed = self.view.with_db(|_| Ok(lock(&self.view.agenda).claim(provider, now, until, limit)))?;
         let mut tasks: Vec<_> = claimed.iter().map_while(|id| self.view.cached(id)).collect();
         if tasks.len() < claimed.len() {
             tasks = self
@@ -196,14 +197,22 @@ impl TaskStore for SledStore {
                 })
                 .await?;
         }
-        // A commit may have come between; then the task waits for another moment, and the claim on it has ended.
-        tasks.retain(|task| task.due_at.is_some_and(|due| due <= now));
+        // A commit may have come between, and ended the claim.
+        let agenda = lock(&self.view.agenda);
+        tasks.retain(|task| agenda.stands_at(provider, task.id, until));
         Ok(tasks)
     }
 
     async fn release(&self, ids: &[TaskId]) -> Result<(), StoreError> {
         self.view.with_db(|_| {
             lock(&self.view.agenda).release(ids);
+            Ok(())
+        })
+    }
+
+    async fn snooze(&self, id: &TaskId, until: Timestamp) -> Result<(), StoreError> {
+        self.view.with_db(|_| {
+            lock(&self.view.agenda).snooze(*id, until);
             Ok(())
         })
     }

@@ -98,7 +98,7 @@ pub(super) fn read(db: &Db) -> Result<Start, StoreError> {
             *start.live.entry(watch.owner).or_default() += 1;
         }
         if let Some(due) = watch.due {
-            start.agenda.add(&watch.provider, due, id);
+            start.agenda.add(&watch.provider, due, id, None);
         }
     }
     for status in [Status::Working, Status::InputRequired] {

@@ -11,7 +11,7 @@ use super::body::Bodies;
 use super::db::{Db, corrupt};
 use super::keys::{self, OwnerKey};
 use super::meta::Meta;
-use crate::domain::{Task, TaskId};
+use crate::domain::{Task, TaskId, Timestamp};
 use crate::store::agenda::Agenda;
 use crate::store::record::{self, BodyRef, Role};
 use crate::store::{AuditEntry, StoreError};
@@ -171,6 +171,8 @@ impl View {
 
     /// Shows the group, which is on disk now.
     pub(super) fn show(&self, changes: &[Change], meta: Meta) {
+        // Held over all of it: whoever claims sees a task and its claim change together.
+        let mut agenda = lock(&self.agenda);
         for change in changes {
             match &change.after {
                 Some(after) => self.cache.insert(change.id, after.clone()),
@@ -178,15 +180,14 @@ impl View {
             }
         }
         lock(&self.before).clear();
-        let mut agenda = lock(&self.agenda);
         let mut live = lock(&self.live);
         for change in changes {
             let after = change.after.as_ref().map(|after| after.task.as_ref());
             for (task, there) in [(change.before.as_ref(), false), (after, true)] {
                 let Some(task) = task else { continue };
                 match (task.due_at, there) {
-                    (Some(due), true) => agenda.add(&task.provider, due, task.id),
-                    (Some(due), false) => agenda.remove(&task.provider, due, task.id),
+                    (Some(due), true) => agenda.add(&task.provider, due, task.id, change.claimed_until),
+                    (Some(_), false) => agenda.remove(&task.provider, task.id),
                     (None, _) => {}
                 }
                 if !task.is_ended() {
@@ -213,6 +214,8 @@ pub(super) struct Change {
     /// The task before, perhaps without its large parts.
     pub(super) before: Option<Task>,
     pub(super) after: Option<Cached>,
+    /// The claim that a new task starts out with.
+    pub(super) claimed_until: Option<Timestamp>,
 }
 
 /// What is read when the store opens.
