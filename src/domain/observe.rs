@@ -15,6 +15,9 @@ impl Task {
             self.missing_since = None;
         }
         self.progress = seen.progress;
+        if matches!(seen.state, JobState::Succeeded(_) | JobState::Failed(_) | JobState::Cancelled) {
+            self.too_late_to_cancel();
+        }
         match &seen.state {
             JobState::Queued | JobState::Running => {
                 self.withdraw_inputs();
@@ -88,7 +91,7 @@ impl Task {
     }
 
     /// The job has gone on without us: nobody waits for answers any more, handed over or not.
-    fn withdraw_inputs(&mut self) {
+    pub(super) fn withdraw_inputs(&mut self) {
         for slot in self.inputs.values_mut() {
             if matches!(slot.progress, InputProgress::Open | InputProgress::Answered(_)) {
                 slot.progress = InputProgress::Withdrawn;
@@ -103,7 +106,7 @@ impl Task {
             }
         }
         self.state = self.open_or_running(job.clone());
-        if self.status() == Status::Working {
+        if self.status() == Status::Working && !self.is_stopping() {
             let declined = answers.values().any(|answer| answer.action != InputAction::Accept);
             self.message = Some(if declined { "answered (declined)" } else { "answered" }.to_owned());
         }

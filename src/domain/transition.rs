@@ -8,6 +8,10 @@ use super::{
     CancelProgress, Cancellation, Fault, InputProgress, Outcome, Task, TaskError, TaskEvent, TaskState, ToolResult, Troubles,
 };
 
+const UNWATCHED: &str = "cancelled; this provider has no cancel, so the job runs on unwatched";
+
+const UNFINDABLE: &str = "cancelled; a job may have been started, and this provider offers no way to find it";
+
 /// The event does not fit the state; nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a task that is {state} takes no `{event}`")]
@@ -33,7 +37,10 @@ impl Task {
                 next.state = S::Submitting { attempt: attempt.saturating_add(1), unsettled: true };
             }
             (S::Submitting { attempt, .. }, E::SubmitDelayed(fault)) => next.submit_delayed(*attempt, fault, at),
-            (S::Submitting { .. }, E::SubmitRejected(failure)) => next.end(None, failed(failure), at),
+            (S::Submitting { .. }, E::SubmitRejected(failure)) => {
+                next.too_late_to_cancel();
+                next.end(None, failed(failure), at);
+            }
             (S::Submitting { .. }, E::Accepted(job)) => {
                 next.troubles = Troubles::default();
                 next.missing_since = None;
@@ -78,22 +85,28 @@ impl Task {
             (S::Running { job } | S::InputRequired { job }, E::CancelRequested { at_once }) => {
                 next.want_cancel(at);
                 if *at_once {
-                    next.end_with_message(Some(job.clone()), Outcome::Cancelled, "cancelled; the job is being told", at);
-                } else {
+                    let message = match next.cancellation.as_ref().map(|wish| wish.progress) {
+                        Some(CancelProgress::Owed) => "cancelled; the job is being told",
+                        Some(CancelProgress::Unsupported) => UNWATCHED,
+                        Some(CancelProgress::Taken | CancelProgress::TooLate | CancelProgress::Refused) | None => "cancelled",
+                    };
+                    next.end_with_message(Some(job.clone()), Outcome::Cancelled, message, at);
+                } else if next.owes_cancel() {
                     next.message = Some("cancel requested".to_owned());
                 }
             }
-            (S::Running { .. } | S::InputRequired { .. }, E::CancelAnswered(answer)) => next.cancel_answered(*answer),
-            (S::Running { job } | S::InputRequired { job }, E::CancelUnsupported { abandon }) => {
+            (S::Running { .. } | S::InputRequired { .. }, E::CancelAnswered(answer)) if self.owes_cancel() => {
+                next.cancel_answered(*answer);
+            }
+            (S::Running { job } | S::InputRequired { job }, E::CancelUnsupported { abandon }) if self.owes_cancel() => {
                 next.cancellation_is(CancelProgress::Unsupported);
                 if *abandon {
-                    let message = "cancelled; this provider has no cancel, so the job runs on unwatched";
-                    next.end_with_message(Some(job.clone()), Outcome::Cancelled, message, at);
+                    next.end_with_message(Some(job.clone()), Outcome::Cancelled, UNWATCHED, at);
                 } else {
                     next.message = Some("cancel asked for, but this provider has none: the job runs on".to_owned());
                 }
             }
-            (S::Running { .. } | S::InputRequired { .. }, E::CancelFailed(fault)) => {
+            (S::Running { .. } | S::InputRequired { .. }, E::CancelFailed(fault)) if self.owes_cancel() => {
                 next.cancel_failed();
                 next.message = Some(format!("cancel requested, not yet answered by the provider: {}", fault.message));
             }
@@ -114,12 +127,17 @@ impl Task {
             (S::Ended { outcome, at: ended, job: None }, E::Accepted(job)) if self.owes_cancel() => {
                 next.state = S::Ended { job: Some(job.clone()), outcome: outcome.clone(), at: *ended };
             }
-            (S::Ended { .. }, E::CancelAnswered(answer)) if self.owes_cancel() => {
-                let progress = settled(*answer);
-                next.cancellation_is(progress);
+            (S::Ended { outcome, .. }, E::CancelAnswered(answer)) if self.owes_cancel() => {
+                next.cancellation_is(settled(*answer));
+                if *outcome == Outcome::Cancelled {
+                    next.message = Some(told(*answer).to_owned());
+                }
             }
-            (S::Ended { .. }, E::CancelUnsupported { .. }) if self.owes_cancel() => {
-                next.cancellation_is(CancelProgress::Unsupported)
+            (S::Ended { outcome, job, .. }, E::CancelUnsupported { .. }) if self.owes_cancel() => {
+                next.cancellation_is(CancelProgress::Unsupported);
+                if *outcome == Outcome::Cancelled {
+                    next.message = Some(if job.is_some() { UNWATCHED } else { UNFINDABLE }.to_owned());
+                }
             }
             (S::Ended { .. }, E::CancelFailed(_)) if self.owes_cancel() => next.cancel_failed(),
             (S::Submitting { .. } | S::Running { .. } | S::InputRequired { .. } | S::Ended { .. }, E::LifeExtended(ttl)) => {
@@ -138,7 +156,13 @@ impl Task {
             )
             | (
                 S::Running { .. } | S::InputRequired { .. },
-                E::SubmitBegan | E::SubmitDelayed(_) | E::SubmitRejected(_) | E::Accepted(_),
+                E::SubmitBegan
+                | E::SubmitDelayed(_)
+                | E::SubmitRejected(_)
+                | E::Accepted(_)
+                | E::CancelAnswered(_)
+                | E::CancelUnsupported { .. }
+                | E::CancelFailed(_),
             )
             | (S::Running { .. }, E::Answered(_))
             | (
@@ -197,6 +221,7 @@ impl Task {
         self.message = message;
         self.troubles = Troubles::default();
         self.missing_since = None;
+        self.withdraw_inputs();
         self.state = TaskState::Ended { job, outcome, at };
     }
 
@@ -209,11 +234,13 @@ impl Task {
         // An answer that makes no sense may hide a started job as well as no answer does.
         let unsettled = matches!(fault.kind, ErrorKind::OutcomeUnknown | ErrorKind::Protocol);
         self.trouble(fault, at);
+        self.missing_since = None;
         if self.cancellation.is_some() && !unsettled {
             self.cancellation_is(CancelProgress::TooLate);
             self.end_with_message(None, Outcome::Cancelled, "cancelled before a job was started", at);
         } else {
-            self.message = Some(format!("the job could not be submitted yet (attempt {attempt}): {}", fault.message));
+            let wish = if self.owes_cancel() { "cancel requested; " } else { "" };
+            self.message = Some(format!("{wish}the job could not be submitted yet (attempt {attempt}): {}", fault.message));
             self.state = TaskState::Submitting { attempt, unsettled };
         }
     }
@@ -232,6 +259,13 @@ impl Task {
         // A refusal may have been of its moment; any other answer to an earlier wish still stands.
         if self.cancellation.as_ref().is_none_or(|wish| wish.progress == CancelProgress::Refused) {
             self.cancellation = Some(Cancellation { requested_at: at, attempts: 0, progress: CancelProgress::Owed });
+        }
+    }
+
+    /// What is owed to a job that has ended, or was never started, is owed no more.
+    pub(super) fn too_late_to_cancel(&mut self) {
+        if self.owes_cancel() {
+            self.cancellation_is(CancelProgress::TooLate);
         }
     }
 
@@ -266,6 +300,15 @@ const fn settled(answer: CancelOutcome) -> CancelProgress {
         CancelOutcome::Requested => CancelProgress::Taken,
         CancelOutcome::AlreadyEnded => CancelProgress::TooLate,
         CancelOutcome::Refused => CancelProgress::Refused,
+    }
+}
+
+/// What a cancelled task says once the provider has answered.
+const fn told(answer: CancelOutcome) -> &'static str {
+    match answer {
+        CancelOutcome::Requested => "cancelled",
+        CancelOutcome::AlreadyEnded => "cancelled; the job had ended before",
+        CancelOutcome::Refused => "cancelled; the provider refused to stop the job, so it runs on unwatched",
     }
 }
 

@@ -121,6 +121,11 @@ impl Core {
                 }
             };
         }
+        let begun_lately = self.clock.now().since(task.created_at) < self.policy(task).submit_budget;
+        if task.is_ended() && capabilities.idempotent_submit && begun_lately {
+            // The same key gives the job that is to be stopped; long after, a provider may have forgotten the key.
+            return self.send(runtime, task, turn, true).await;
+        }
         if task.is_ended() {
             drop(turn);
             let event = TaskEvent::CancelUnsupported { abandon: true };

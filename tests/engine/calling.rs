@@ -100,7 +100,7 @@ async fn a_refused_job_is_the_tools_own_error() {
         other => panic!("{other:?}"),
     }
     rig.fake.trouble(Operation::Submit, [Trouble::Fail(ErrorKind::Unauthorized, Retry::Never)]);
-    let (category, message) = failure(&*rig.task(2).await);
+    let (category, message) = failure(&rig.task(2).await);
     assert_eq!(category, "unauthorized");
     assert!(message.contains("credentials"), "{message}");
     rig.advance(HOUR).await;
@@ -116,7 +116,7 @@ async fn a_slow_provider_holds_nobody_up() {
     let task = rig.task(1).await;
     assert_eq!(jobgate::domain::Clock::now(rig.clock.as_ref()).since(before), 2 * SECOND);
     assert!(matches!(task.state, TaskState::Submitting { unsettled: true, .. }), "{task:?}");
-    assert_eq!(result(&*rig.end(&task.id, MINUTE).await).1, "done");
+    assert_eq!(result(&rig.end(&task.id, MINUTE).await).1, "done");
 
     let engine = rig.engine();
     let cut = engine.call(call(2));

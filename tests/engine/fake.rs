@@ -19,6 +19,8 @@ pub(crate) enum Trouble {
     Late(ErrorKind),
     /// The call takes effect, and no answer ever comes.
     Hang,
+    /// The call gets nowhere, and no answer ever comes.
+    Lost,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -154,6 +156,7 @@ impl Fake {
                 drop(effect(&mut self.state(), now));
                 std::future::pending().await
             }
+            Some(Trouble::Lost) => std::future::pending().await,
             None => effect(&mut self.state(), now),
         }
     }

@@ -3,4 +3,8 @@
 
 mod calling;
 mod fake;
+mod keeping;
+mod polling;
 mod rig;
+mod simulation;
+mod wishing;

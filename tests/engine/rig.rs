@@ -99,6 +99,10 @@ impl Rig {
         self.settle().await;
     }
 
+    pub(crate) fn use_engine(&mut self, engine: Arc<Engine>) {
+        self.engine = Some(engine);
+    }
+
     pub(crate) async fn started() -> Self {
         let mut rig = Self::new();
         rig.start().await;
@@ -194,7 +198,8 @@ impl Rig {
 }
 
 /// The text of a result, `is_error` first.
-pub(crate) fn result(task: &Task) -> (bool, String) {
+pub(crate) fn result(task: impl AsRef<Task>) -> (bool, String) {
+    let task = task.as_ref();
     match task.outcome() {
         Some(Outcome::Result(result)) => {
             let text = result.output.parts.iter().map(|part| match part {
@@ -208,7 +213,8 @@ pub(crate) fn result(task: &Task) -> (bool, String) {
 }
 
 /// The category and the message of a failed task.
-pub(crate) fn failure(task: &Task) -> (&'static str, String) {
+pub(crate) fn failure(task: impl AsRef<Task>) -> (&'static str, String) {
+    let task = task.as_ref();
     match task.outcome() {
         Some(Outcome::Error(error)) => (error.category.as_str(), error.message.clone()),
         other => panic!("not failed: {other:?}, {:?}", task.message),
