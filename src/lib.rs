@@ -1,9 +1,12 @@
 //! jobgate: the gateway that turns any asynchronous job API into durable MCP tasks.
 
+pub mod cli;
 pub mod config;
 pub mod domain;
 pub mod engine;
 pub mod http;
 pub mod mcp;
 pub mod registry;
+pub mod serve;
 pub mod store;
+pub mod telemetry;

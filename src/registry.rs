@@ -15,6 +15,17 @@ impl Registry {
         Self::default()
     }
 
+    /// The adapters that the features of this build bring.
+    #[must_use]
+    pub fn built_in() -> Self {
+        let registry = Self::empty();
+        #[cfg(feature = "adapter-mock")]
+        let registry = registry.with(jobgate_adapter_api::factory::<jobgate_adapter_mock::Mock>());
+        #[cfg(feature = "adapter-rest")]
+        let registry = registry.with(jobgate_adapter_api::factory::<jobgate_adapter_rest::Rest>());
+        registry
+    }
+
     /// With one more adapter; of two with the same kind, the later one counts.
     #[must_use]
     pub fn with(mut self, factory: Box<dyn AdapterFactory>) -> Self {
@@ -34,4 +45,13 @@ impl Registry {
     pub fn iter(&self) -> impl Iterator<Item = &dyn AdapterFactory> {
         self.factories.iter().map(AsRef::as_ref)
     }
+}
+
+/// A whole configuration that needs nothing installed: what the gateway serves when it is given none.
+#[must_use]
+pub const fn demo() -> Option<&'static str> {
+    #[cfg(feature = "adapter-mock")]
+    return Some(jobgate_adapter_mock::DEMO_YAML);
+    #[cfg(not(feature = "adapter-mock"))]
+    return None;
 }

@@ -13,13 +13,13 @@ use super::words::{LimitWords, ServerWords, StoreWords};
 pub struct ServerSettings {
     /// The address to listen on.
     pub listen: SocketAddr,
-    /// Host names that a request may be for; empty is the loopback names and the address listened on.
+    /// Names beside the loopback ones under which the gateway is reached.
     pub allowed_hosts: Vec<String>,
-    /// Origins that a browser's request may come from.
+    /// Web pages beside those of this machine that may call.
     pub allowed_origins: Vec<String>,
     /// Largest request body, in bytes.
     pub max_body_bytes: usize,
-    /// Longest time for one request other than a stream.
+    /// How long a request may take to arrive.
     pub request_timeout: Duration,
     /// How long work in progress may take to finish after the signal to stop.
     pub shutdown_grace: Duration,
@@ -94,7 +94,7 @@ impl ServerSettings {
             issues.add_with_hint(place.key("request_timeout"), "has to be at least 1s", "for example `60s`");
         }
         for (nth, host) in settings.allowed_hosts.iter().enumerate() {
-            if host.is_empty() || host.contains(['/', ' ', '*']) {
+            if host.is_empty() || (host != "*" && host.contains(['/', ' ', '*'])) {
                 let place = place.key("allowed_hosts").index(nth);
                 issues.add_with_hint(place, format!("`{host}` is no host name"), "for example `gateway.example.com`");
             }

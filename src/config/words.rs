@@ -14,16 +14,17 @@ pub(super) struct ServerWords {
     /// Address and port to listen on. Default: 127.0.0.1:8080. Port 0 takes any free port.
     #[schemars(extend("examples" = ["127.0.0.1:8080"]))]
     pub(super) listen: Option<String>,
-    /// Host names that a request's `Host` may have, with or without a port. Default: the loopback names and the address listened on.
+    /// Names beside the loopback ones under which the gateway is reached, with or without a port; `*` behind a proxy that checks
+    /// them. Default: none.
     #[schemars(extend("examples" = [["gateway.example.com"]]))]
     pub(super) allowed_hosts: Option<Vec<String>>,
-    /// Origins that a browser's `Origin` may have. Default: none but the gateway's own.
+    /// Web pages beside those of this machine that may call the gateway. Default: none.
     #[schemars(extend("examples" = [["https://app.example.com"]]))]
     pub(super) allowed_origins: Option<Vec<String>>,
     /// Largest request body, in bytes. Default: 4194304.
     #[schemars(range(min = 1024, max = 1_073_741_824))]
     pub(super) max_body_bytes: Option<usize>,
-    /// Longest time that one request other than a stream may take. Default: 60s.
+    /// How long a request may take to arrive. Default: 60s.
     pub(super) request_timeout: Option<HumanDuration>,
     /// How long work in progress may take to finish after the signal to stop. Default: 10s.
     pub(super) shutdown_grace: Option<HumanDuration>,

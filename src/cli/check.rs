@@ -1,0 +1,47 @@
+//! `jobgate check` and `jobgate schema`: no network, no secrets, no environment.
+
+use std::path::Path;
+
+use super::out::{Ended, Failure, code, note, result};
+use crate::config;
+use crate::registry::Registry;
+
+pub(super) fn check(file: &Path) -> Ended {
+    let name = file.display().to_string();
+    let text = read(file)?;
+    match config::load(&text, &name, &Registry::built_in()) {
+        Ok(checked) => {
+            result(format!(
+                "{name}: fine: {} and {}",
+                count(checked.providers.len(), "provider"),
+                count(checked.tools.len(), "tool")
+            ));
+            Ok(0)
+        }
+        Err(problems) => {
+            note(problems.to_string());
+            Ok(code::USAGE)
+        }
+    }
+}
+
+pub(super) fn schema() -> Ended {
+    let schema = config::schema(&Registry::built_in());
+    result(serde_json::to_string_pretty(&schema).map_err(|error| Failure::new(error.to_string()))?);
+    Ok(0)
+}
+
+/// The text of a configuration.
+pub(super) fn read(file: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file).map_err(|error| {
+        let failure = Failure::usage(format!("{} cannot be read: {error}", file.display()));
+        if error.kind() == std::io::ErrorKind::NotFound {
+            return failure.hint("name another file with `--config FILE`, or leave it out for the built-in mock tools");
+        }
+        failure
+    })
+}
+
+fn count(number: usize, word: &str) -> String {
+    if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
+}

@@ -1,0 +1,158 @@
+//! A task from its handle to its end: the living status line, its questions, and Ctrl-C.
+
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+
+use jobgate_adapter_api::Clock;
+use tokio::signal::ctrl_c;
+
+use super::args::{AnswerArgs, Output};
+use super::forms::{Terminal, from_words, nobody_answers, on_terminal};
+use super::out::{Ended, Failure, code, note, result};
+use super::remote::{Remote, TaskView};
+use super::show;
+use super::status::StatusLine;
+
+/// Polls that may fail in a row before the command gives up; the gateway may be restarting.
+const LOST_POLLS: u32 = 20;
+
+/// How a command meets the person at the terminal.
+pub(super) struct Manners<'a> {
+    pub(super) output: Output,
+    pub(super) answer: &'a AnswerArgs,
+    /// There is someone to ask; `None` in a script.
+    pub(super) terminal: Option<Terminal>,
+    pub(super) clock: Arc<dyn Clock>,
+    /// What `--url` said, for the commands that go on.
+    pub(super) url: &'a str,
+}
+
+impl<'a> Manners<'a> {
+    pub(super) fn new(output: Output, answer: &'a AnswerArgs, url: &'a str, clock: Arc<dyn Clock>) -> Self {
+        let interactive = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        Self { output, answer, terminal: interactive.then(Terminal::new), clock, url }
+    }
+
+    /// The words that lead back to a task.
+    pub(super) fn way_back(&self, id: &str) -> String {
+        let url = if self.url == "http://127.0.0.1:8080/mcp" { String::new() } else { format!(" --url {}", self.url) };
+        format!("jobgate tasks get {id}{url}")
+    }
+}
+
+/// What a person at Ctrl-C wants.
+enum Wish {
+    GoOn,
+    Cancel,
+    Detach,
+}
+
+/// Follows `task` to its end.
+pub(super) async fn follow(remote: &Remote, mut task: TaskView, tool: &str, manners: &Manners<'_>) -> Ended {
+    let id = task.id().to_owned();
+    let mut line = StatusLine::new(tool, manners.output, manners.terminal.is_some());
+    let mut lost = 0;
+    let mut answered_by_words = false;
+    let mut left_open = false;
+    loop {
+        line.show(&task);
+        if task.is_ended() {
+            drop(line);
+            return Ok(show::ended(&task, manners.output));
+        }
+        if task.status() == "input_required" && !left_open {
+            let requests = &task.value["inputRequests"];
+            let words =
+                if answered_by_words { None } else { from_words(requests, &manners.answer.answers, manners.answer.decline)? };
+            let responses = match (words, &manners.terminal) {
+                (Some(responses), _) => {
+                    answered_by_words = true;
+                    Some(responses)
+                }
+                (None, Some(terminal)) => {
+                    line.pause();
+                    let responses = tokio::select! {
+                        responses = on_terminal(requests, terminal) => responses,
+                        _ = ctrl_c() => None,
+                    };
+                    if responses.is_none() {
+                        note(format!("left open; answer later with `{} --follow`", manners.way_back(&id)));
+                        left_open = true;
+                    }
+                    line.resume();
+                    responses
+                }
+                (None, None) => {
+                    drop(line);
+                    if manners.output != Output::Text {
+                        result(task.value.to_string());
+                    }
+                    return Err(nobody_answers(requests, Some(&id)));
+                }
+            };
+            if let Some(responses) = responses {
+                remote.answer(&id, responses).await?;
+            }
+        }
+        if task.status() != "input_required" {
+            left_open = false;
+        }
+        tokio::select! {
+            () = manners.clock.sleep(task.poll_interval()) => {}
+            interrupted = ctrl_c() => {
+                if interrupted.is_err() {
+                    continue;
+                }
+                line.pause();
+                match wish(manners).await {
+                    Wish::Cancel => {
+                        remote.cancel(&id).await?;
+                        note("cancel asked for; waiting for the job to stop (Ctrl-C again to leave)");
+                    }
+                    Wish::Detach => {
+                        note(format!("the task goes on; `{}` leads back to it", manners.way_back(&id)));
+                        return Ok(code::DETACHED);
+                    }
+                    Wish::GoOn => {}
+                }
+                line.resume();
+            }
+        }
+        task = match remote.get(&id).await {
+            Ok(task) => {
+                lost = 0;
+                task
+            }
+            Err(failure) if lost < LOST_POLLS && failure.message.starts_with("the connection") => {
+                lost += 1;
+                line.note(&format!("{}; trying again", failure.message));
+                task
+            }
+            Err(failure) => return Err(came_back(failure, &id, manners)),
+        };
+    }
+}
+
+fn came_back(failure: Failure, id: &str, manners: &Manners<'_>) -> Failure {
+    match failure.hint {
+        Some(_) => failure,
+        None => failure.hint(format!("the task itself is safe; `{}` leads back to it", manners.way_back(id))),
+    }
+}
+
+/// A script that is interrupted leaves the task running; a person is asked.
+async fn wish(manners: &Manners<'_>) -> Wish {
+    let Some(terminal) = &manners.terminal else { return Wish::Detach };
+    loop {
+        let line = tokio::select! {
+            line = terminal.line("\n[c]ancel the job, [d]etach and leave it running, or [g]o on? ") => line,
+            _ = ctrl_c() => return Wish::Detach,
+        };
+        match line.as_deref().map(str::trim) {
+            Some("c" | "cancel") => return Wish::Cancel,
+            Some("d" | "detach") | None => return Wish::Detach,
+            Some("" | "g" | "go on") => return Wish::GoOn,
+            Some(_) => {}
+        }
+    }
+}

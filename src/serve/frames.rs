@@ -1,0 +1,176 @@
+//! What two processes on one data folder say to each other: frames of a JSON head and a body of bytes.
+//!
+//! A frame is the length of the head (4 bytes, big-endian), the length of the body (likewise), the head, the body. The body is a
+//! message of the protocol exactly as it came, so nothing is read twice. The first frame each way is a hello with a version.
+
+use std::io;
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+
+use crate::mcp::{McpHeaders, Streams};
+
+/// Both sides have to speak the same one: the processes of one folder are usually one program.
+pub(super) const VERSION: u32 = 1;
+/// The longest head.
+const LONGEST_HEAD: usize = 256 * 1024;
+/// The longest body: more than any message that the front ends take.
+const LONGEST_BODY: usize = 256 * 1024 * 1024;
+
+/// From the one that asks to the one that holds the store.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(super) enum Ask {
+    /// The first frame.
+    Hello {
+        /// See [`VERSION`].
+        version: u32,
+    },
+    /// A message of the protocol; it is the body.
+    Message {
+        /// Names it on this connection.
+        id: u64,
+        /// Who sent it.
+        tenant: String,
+        /// Who sent it.
+        principal: String,
+        /// As [`crate::mcp::RequestContext::headers`].
+        headers: Option<McpHeaders>,
+        /// As [`crate::mcp::RequestContext::streams`].
+        streams: Streams,
+        /// Whether it will be asked again of the next holder when this one goes.
+        repeatable: bool,
+    },
+    /// Nobody waits for the answer any more.
+    Forget {
+        /// Which one.
+        id: u64,
+    },
+    /// An operator's question.
+    Operator {
+        /// Names it on this connection.
+        id: u64,
+        /// The question.
+        question: OperatorQuestion,
+    },
+}
+
+/// What operators ask of whoever holds the store.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "about", rename_all = "snake_case")]
+pub enum OperatorQuestion {
+    /// Everybody's tasks, newest first.
+    Tasks {
+        /// How many at most.
+        limit: usize,
+    },
+    /// What happened to a task.
+    Audit {
+        /// Its id.
+        task: String,
+    },
+}
+
+/// From the one that holds the store.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(super) enum Tell {
+    /// The first frame.
+    Hello {
+        /// See [`VERSION`].
+        version: u32,
+        /// The process, for people.
+        pid: u32,
+    },
+    /// The answer is: nothing.
+    Accepted {
+        /// To which message.
+        id: u64,
+    },
+    /// The answer is one message; it is the body.
+    One {
+        /// To which message.
+        id: u64,
+        /// The HTTP status that goes with it.
+        status: u16,
+    },
+    /// The next of several messages; it is the body.
+    Part {
+        /// To which message.
+        id: u64,
+    },
+    /// The last of several messages has been sent.
+    End {
+        /// To which message.
+        id: u64,
+    },
+    /// The answer to an operator: JSON in the body, or why not.
+    Operator {
+        /// To which question.
+        id: u64,
+        /// What went wrong.
+        error: Option<String>,
+    },
+}
+
+/// Writes one frame.
+pub(super) async fn write(to: &mut (impl AsyncWrite + Unpin), head: &impl Serialize, body: &[u8]) -> io::Result<()> {
+    let head = serde_json::to_vec(head)?;
+    let length = |bytes: &[u8], limit: usize| match u32::try_from(bytes.len()) {
+        Ok(length) if bytes.len() <= limit => Ok(length.to_be_bytes()),
+        Ok(_) | Err(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "a frame would be too long")),
+    };
+    let mut frame = Vec::with_capacity(8 + head.len());
+    frame.extend(length(&head, LONGEST_HEAD)?);
+    frame.extend(length(body, LONGEST_BODY)?);
+    frame.extend(head);
+    to.write_all(&frame).await?;
+    to.write_all(body).await?;
+    to.flush().await
+}
+
+/// Reads one frame; `None` at a clean end. Not to be dropped half-way.
+pub(super) async fn read<T: DeserializeOwned>(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<(T, Bytes)>> {
+    let mut lengths = [0; 8];
+    match from.read_exact(&mut lengths).await {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let [a, b, c, d, e, f, g, h] = lengths;
+    let (head_length, body_length) = (u32::from_be_bytes([a, b, c, d]) as usize, u32::from_be_bytes([e, f, g, h]) as usize);
+    if head_length > LONGEST_HEAD || body_length > LONGEST_BODY {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame is too long"));
+    }
+    let mut head = vec![0; head_length];
+    from.read_exact(&mut head).await?;
+    let mut body = vec![0; body_length];
+    from.read_exact(&mut body).await?;
+    Ok(Some((serde_json::from_slice(&head)?, body.into())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_frame_survives_the_wire_and_the_end_is_clean() {
+        let mut wire = Vec::new();
+        write(&mut wire, &Ask::Hello { version: VERSION }, b"").await.unwrap();
+        write(&mut wire, &Ask::Forget { id: 7 }, "{\"any\":\"bytes \u{1F980}\"}".as_bytes()).await.unwrap();
+        let mut from = wire.as_slice();
+        assert!(matches!(read::<Ask>(&mut from).await.unwrap(), Some((Ask::Hello { version: VERSION }, _))));
+        let (head, body) = read::<Ask>(&mut from).await.unwrap().unwrap();
+        assert!(matches!(head, Ask::Forget { id: 7 }));
+        assert_eq!(body, "{\"any\":\"bytes \u{1F980}\"}".as_bytes());
+        assert!(read::<Ask>(&mut from).await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn nonsense_is_an_error_and_takes_no_memory() {
+        assert!(read::<Ask>(&mut [0xff_u8; 64].as_slice()).await.is_err());
+        assert!(read::<Ask>(&mut [0, 0, 0, 2, 0, 0, 0, 0, b'{', b'x'].as_slice()).await.is_err());
+    }
+}

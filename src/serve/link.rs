@@ -1,0 +1,203 @@
+//! The other side of the socket: messages go to whoever holds the store, answers come back.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::BufReader;
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::frames::{self, Ask, Tell, VERSION};
+use super::plan::World;
+use super::socket;
+use crate::engine::Supervisor;
+use crate::mcp::RequestContext;
+
+/// Frames on their way to the holder.
+const WAITING: usize = 256;
+/// Messages of one answer that may wait for their reader. One that falls further behind loses its stream, not the others theirs.
+const BEHIND: usize = 1024;
+/// How long a holder may take to say hello.
+const HELLO: Duration = Duration::from_secs(5);
+
+/// A connection to the holder.
+#[derive(Debug)]
+pub(super) struct Link {
+    out: mpsc::Sender<(Ask, Bytes)>,
+    pending: Mutex<HashMap<u64, mpsc::Sender<Piece>>>,
+    next: AtomicU64,
+    lost: CancellationToken,
+    /// The holder's process.
+    pub(super) pid: u32,
+}
+
+/// What comes back for one message.
+#[derive(Debug)]
+pub(super) enum Piece {
+    Accepted,
+    One { status: u16, body: Bytes },
+    Part(Bytes),
+    End,
+}
+
+/// The answer to one message as it comes in. Dropping it tells the holder that nobody waits any more.
+#[derive(Debug)]
+pub(super) struct Answer {
+    id: u64,
+    link: Arc<Link>,
+    pieces: mpsc::Receiver<Piece>,
+    ended: bool,
+}
+
+impl Link {
+    /// Connects to the holder of `folder`.
+    pub(super) async fn connect(folder: &Path, world: &World, supervisor: &Supervisor) -> io::Result<Arc<Self>> {
+        let greeting = async {
+            let mut stream = socket::connect(folder, &*world.random).await?;
+            frames::write(&mut stream, &Ask::Hello { version: VERSION }, b"").await?;
+            match frames::read::<Tell>(&mut stream).await? {
+                Some((Tell::Hello { version: VERSION, pid }, _)) => Ok((stream, pid)),
+                Some((Tell::Hello { version, pid }, _)) => Err(io::Error::new(
+                    io::ErrorKind::Unsupported,
+                    format!(
+                        "process {pid} holds the store and is of another version (link {version}, here {VERSION}); use one version"
+                    ),
+                )),
+                Some(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "the holder says no hello")),
+                None => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the holder went away")),
+            }
+        };
+        let (stream, pid) = tokio::select! {
+            greeted = greeting => greeted?,
+            () = world.clock.sleep(HELLO) => return Err(io::Error::new(io::ErrorKind::TimedOut, "the holder says no hello")),
+        };
+        let (out, asks) = mpsc::channel(WAITING);
+        let link =
+            Arc::new(Self { out, pending: Mutex::default(), next: AtomicU64::new(1), lost: CancellationToken::new(), pid });
+        supervisor.spawn("link to the holder", carry(link.clone(), stream, asks));
+        Ok(link)
+    }
+
+    /// Cancelled when the holder is gone.
+    pub(super) const fn lost(&self) -> &CancellationToken {
+        &self.lost
+    }
+
+    /// Sends a message; `None` when the holder is gone.
+    pub(super) async fn ask(self: &Arc<Self>, context: &RequestContext, message: Bytes, repeatable: bool) -> Option<Answer> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (pieces, incoming) = mpsc::channel(BEHIND);
+        self.pending().insert(id, pieces);
+        let answer = Answer { id, link: self.clone(), pieces: incoming, ended: false };
+        let ask = Ask::Message {
+            id,
+            tenant: context.principal.tenant().to_owned(),
+            principal: context.principal.name().to_owned(),
+            headers: context.headers.clone(),
+            streams: context.streams,
+            repeatable,
+        };
+        // The check comes after the insert: a loss in between clears what was inserted.
+        if self.lost.is_cancelled() || self.out.send((ask, message)).await.is_err() {
+            return None;
+        }
+        Some(answer)
+    }
+
+    fn pending(&self) -> std::sync::MutexGuard<'_, HashMap<u64, mpsc::Sender<Piece>>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forget(&self, id: u64) {
+        // A full queue means that much is on its way; the holder notices a reader that is gone at the latest when it answers.
+        self.out.try_send((Ask::Forget { id }, Bytes::new())).ok();
+    }
+
+    /// Hands a frame to whoever waits for it.
+    fn deliver(&self, tell: Tell, body: Bytes) {
+        let (id, piece, last) = match tell {
+            Tell::Accepted { id } => (id, Piece::Accepted, true),
+            Tell::One { id, status } => (id, Piece::One { status, body }, true),
+            Tell::Part { id } => (id, Piece::Part(body), false),
+            Tell::End { id } => (id, Piece::End, true),
+            Tell::Hello { .. } | Tell::Operator { .. } => return,
+        };
+        let mut pending = self.pending();
+        let taken = pending.get(&id).is_some_and(|waiting| waiting.try_send(piece).is_ok());
+        if last || !taken {
+            pending.remove(&id);
+        }
+        drop(pending);
+        if !taken && !last {
+            self.forget(id);
+        }
+    }
+}
+
+/// Carries frames both ways until one side is gone.
+async fn carry(link: Arc<Link>, stream: UnixStream, mut asks: mpsc::Receiver<(Ask, Bytes)>) {
+    let (read, mut write) = stream.into_split();
+    let mut read = BufReader::new(read);
+    let reading = async {
+        while let Some((tell, body)) = frames::read::<Tell>(&mut read).await? {
+            link.deliver(tell, body);
+        }
+        io::Result::Ok(())
+    };
+    let writing = async {
+        while let Some((ask, body)) = asks.recv().await {
+            frames::write(&mut write, &ask, &body).await?;
+        }
+        io::Result::Ok(())
+    };
+    let ended = tokio::select! {
+        ended = reading => ended,
+        ended = writing => ended,
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "the link to the holder broke");
+    }
+    link.lost.cancel();
+    link.pending().clear();
+}
+
+/// What comes next of an answer.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// This.
+    Piece(Piece),
+    /// Nothing: the stream was cut because its reader fell behind.
+    Cut,
+    /// Nobody knows: the holder is gone.
+    Lost,
+}
+
+impl Answer {
+    pub(super) async fn next(&mut self) -> Next {
+        match self.pieces.recv().await {
+            Some(piece) => {
+                self.ended = !matches!(piece, Piece::Part(_));
+                Next::Piece(piece)
+            }
+            None => {
+                self.ended = true;
+                if self.link.lost.is_cancelled() { Next::Lost } else { Next::Cut }
+            }
+        }
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.link.pending().remove(&self.id);
+            self.link.forget(self.id);
+        }
+    }
+}
