@@ -103,7 +103,7 @@ impl Service {
                     }
                     Some(Line::TooLong) => {
                         let limit = LONGEST_LINE / (1024 * 1024);
-                        self.say(Reply::refused(413, &format!("a message is longer than {limit} MiB"))).await;
+                        send(&self.out, Reply::refused(413, &format!("a message is longer than {limit} MiB"))).await;
                     }
                     Some(Line::Message(line)) if line.trim_ascii().is_empty() => {}
                     Some(Line::Message(line)) => self.take(line),
@@ -148,10 +148,6 @@ impl Service {
         let Ok(params) = Params::read(params) else { return };
         let Some(id) = params.raw("requestId") else { return };
         self.cancels.values().filter(|request| request.id == id.get()).for_each(|request| request.cancel.cancel());
-    }
-
-    async fn say(&self, reply: Reply) {
-        send(&self.out, reply).await;
     }
 }
 

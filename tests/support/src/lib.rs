@@ -8,6 +8,7 @@ pub mod caller;
 pub mod engine;
 pub mod gateway;
 pub mod process;
+pub mod schema;
 pub mod source;
 pub mod wait;
 pub mod wire;
