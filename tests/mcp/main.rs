@@ -1,0 +1,15 @@
+//! The front end over an engine with a manual clock: every rule of the wire that a client could notice. Every message that is sent
+//! here is held against the protocol's schemas by the client that receives it.
+#![expect(clippy::unwrap_used, reason = "the helpers of tests may unwrap like the tests themselves")]
+
+mod basics;
+mod calls;
+mod client;
+mod fuzz;
+mod headers;
+mod listen;
+mod plain;
+mod provider;
+mod questions;
+mod rig;
+mod tasks;
