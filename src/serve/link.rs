@@ -80,7 +80,7 @@ impl Link {
         let (out, asks) = mpsc::channel(WAITING);
         let link =
             Arc::new(Self { out, pending: Mutex::default(), next: AtomicU64::new(1), lost: CancellationToken::new(), pid });
-        supervisor.spawn("link to the holder", carry(link.clone(), stream, asks));
+        supervisor.spawn("link to the holder", carry(link.clone(), stream, asks, supervisor.stopping().clone()));
         Ok(link)
     }
 
@@ -140,8 +140,8 @@ impl Link {
     }
 }
 
-/// Carries frames both ways until one side is gone.
-async fn carry(link: Arc<Link>, stream: UnixStream, mut asks: mpsc::Receiver<(Ask, Bytes)>) {
+/// Carries frames both ways until one side is gone or this process stops.
+async fn carry(link: Arc<Link>, stream: UnixStream, mut asks: mpsc::Receiver<(Ask, Bytes)>, stopping: CancellationToken) {
     let (read, mut write) = stream.into_split();
     let mut read = BufReader::new(read);
     let reading = async {
@@ -159,6 +159,7 @@ async fn carry(link: Arc<Link>, stream: UnixStream, mut asks: mpsc::Receiver<(As
     let ended = tokio::select! {
         ended = reading => ended,
         ended = writing => ended,
+        () = stopping.cancelled() => Ok(()),
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "the link to the holder broke");

@@ -90,8 +90,15 @@ pub async fn http(plan: Arc<Plan>, stop: CancellationToken, ready: impl FnOnce(R
     connections.spawn("http", serving);
     ready(Ready { address, holder: switch.holder() });
     let ended = ended(&switch, &stop).await;
-    // Both at once: a connection ends with its answer, and a blocked answer ends with the engine.
-    tokio::join!(connections.shutdown(server.shutdown_grace), switch.shutdown(server.shutdown_grace));
+    switch.hang_up();
+    if switch.holder().is_some() {
+        // The last answers come over the link.
+        connections.shutdown(server.shutdown_grace).await;
+        switch.shutdown(server.shutdown_grace).await;
+    } else {
+        // Both at once: a connection ends with its answer, and a blocked answer ends with the engine.
+        tokio::join!(connections.shutdown(server.shutdown_grace), switch.shutdown(server.shutdown_grace));
+    }
     supervisor.kill().await;
     ended
 }

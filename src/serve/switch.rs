@@ -41,6 +41,8 @@ pub struct Switch {
     plan: Arc<Plan>,
     current: watch::Sender<Current>,
     supervisor: Supervisor,
+    /// Cancelled when streams over the link have to end, because their readers are asked to go.
+    hung_up: CancellationToken,
     /// Cancelled when this process cannot go on: no holder, and no way to become one.
     failed: CancellationToken,
 }
@@ -74,6 +76,7 @@ impl Switch {
             plan,
             current: watch::Sender::new(Current::Nobody),
             supervisor: supervisor.part(),
+            hung_up: CancellationToken::new(),
             failed: CancellationToken::new(),
         };
         switch.settle().await?;
@@ -93,6 +96,11 @@ impl Switch {
             Current::There(link) => Some(link.pid),
             Current::Here(_) | Current::Nobody => None,
         }
+    }
+
+    /// Ends streams over the link; single answers may still come.
+    pub(super) fn hang_up(&self) {
+        self.hung_up.cancel();
     }
 
     /// Lets go of the store or of its holder.
@@ -221,6 +229,7 @@ impl Switch {
                 next = answer.next() => next,
                 () = context.cancel.cancelled() => return,
                 () = to.closed() => return,
+                () = self.hung_up.cancelled() => return,
                 () = self.supervisor.stopping().cancelled() => return,
             };
             match next {

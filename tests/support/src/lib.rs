@@ -7,6 +7,7 @@
 pub mod caller;
 pub mod engine;
 pub mod gateway;
+pub mod pipe;
 pub mod process;
 pub mod schema;
 pub mod source;
