@@ -169,3 +169,6 @@ fn to_json(form: &TaskV1<'_>) -> Vec<u8> {
 fn json<T: Serialize>(form: &T) -> Vec<u8> {
     serde_json::to_vec(form).expect("maps have string keys and memory takes every write")
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,6 @@ use crate::store::{AuditEntry, StoreError};
 const STEP_BYTES: usize = 1 << 20;
 
 /// A database that is being made in [`Layout::building`].
-#[derive(Debug)]
 pub(super) struct Builder {
     db: Db,
     dir: PathBuf,

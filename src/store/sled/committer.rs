@@ -5,17 +5,24 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::db::Db;
 use super::disk::free_bytes;
 use super::group::{Decided, Group, Prepared};
 use super::keys;
+use super::layout::Layout;
 use super::lock::Lock;
 use super::meta::Meta;
-use super::view::View;
+use super::open::read;
+use super::options::SledOptions;
+use super::view::{Change, View};
 use crate::domain::{Revision, Task, TaskId, Timestamp};
 use crate::store::{AuditEntry, Created, StoreError};
 
 /// The most changes in one group: more would make the first of them wait for too long.
 const GROUP: usize = 256;
+
+/// After a write failed, the database is opened again once so much is free: it takes a few files of half a MiB.
+const HEALING_BYTES: u64 = 8 << 20;
 
 /// So many groups go by between two looks for sled's blob files.
 const GROUPS_PER_LOOK: u64 = 256;
@@ -66,12 +73,20 @@ fn answer<T: 'static>(reply: Reply<T>, decided: Result<T, StoreError>) -> Answer
 pub(super) struct Committer {
     pub(super) view: Arc<View>,
     pub(super) lock: Lock,
-    /// New tasks are refused when less than this is free on the disk.
-    pub(super) reserve_bytes: u64,
-    /// Why nothing can be written any more.
-    pub(super) failed: Option<StoreError>,
-    pub(super) root: std::path::PathBuf,
+    pub(super) options: SledOptions,
+    /// The counts of what is on disk.
     pub(super) meta: Meta,
+    /// What a write that failed has left; nothing is written until it is settled.
+    pub(super) failed: Option<Failed>,
+}
+
+/// A group that may be on disk, and may not.
+pub(super) struct Failed {
+    error: StoreError,
+    changes: Vec<Change>,
+    meta: Meta,
+    /// It is known by now whether the group is on disk.
+    settled: bool,
 }
 
 impl Committer {
@@ -102,59 +117,106 @@ impl Committer {
 
     /// All that was acknowledged is on disk already; what sled still holds back for itself follows here.
     fn close(self) -> Result<(), StoreError> {
-        let Some(db) = self.view.close() else { return Ok(()) };
-        let flushed = if self.failed.is_none() { db.make_durable() } else { Ok(()) };
-        drop(db);
+        let db = self.view.take_db(StoreError::Closed);
+        self.view.clear();
+        let flushed = match db {
+            Some(db) if self.failed.is_none() => db.make_durable(),
+            _ => Ok(()),
+        };
+        // Not before the database is closed.
         drop(self.lock);
         flushed
     }
 
     fn commit(&mut self, ops: Vec<Op>) {
         let view = self.view.clone();
-        let free = free_bytes(&self.root).unwrap_or(u64::MAX);
+        let free = free_bytes(&self.options.path).unwrap_or(u64::MAX);
+        if self.failed.is_some() {
+            self.heal(free);
+        }
+        let (ops, refused): (Vec<_>, Vec<_>) =
+            ops.into_iter().map(|op| (self.refusal(&op, free), op)).partition(|(why, _)| why.is_none());
+        for (why, op) in refused {
+            op.refuse(why.unwrap_or(StoreError::Closed));
+        }
         let mut answers = Vec::with_capacity(ops.len());
         let written = view.with_db(|db| {
             let mut group = Group::new(&view, db, self.meta);
-            for op in ops {
-                if let Some(error) = self.refusal(&op, free) {
-                    op.refuse(error);
-                    continue;
-                }
-                answers.push(decide(&mut group, op));
-            }
+            answers.extend(ops.into_iter().map(|(_, op)| decide(&mut group, op)));
             let Some(decided) = group.decided() else { return Ok(()) };
             self.write(db, decided)
         });
+        if written.is_err() && self.failed.is_some() {
+            // sled's readers stumble over what it could not write, so they need it afresh, and it needs a little room for that.
+            Layout::at(&self.options.path).drop_ballast();
+            self.reopen();
+        }
         for answer in answers {
             answer(written.clone());
         }
     }
 
+    /// Opens the database again after a write that failed, and finds out whether the group is in it. Readers wait meanwhile.
+    fn reopen(&mut self) {
+        let Some(failed) = &mut self.failed else { return };
+        drop(self.view.take_db(failed.error.clone()));
+        let layout = Layout::at(&self.options.path);
+        match Db::open(&layout.live(), self.options.cache_bytes).and_then(|db| Ok((read(&db)?.meta, db))) {
+            Ok((meta, db)) => {
+                if meta.seq == self.meta.seq {
+                    self.view.unhide();
+                    failed.settled = true;
+                } else if meta.seq == failed.meta.seq {
+                    self.view.show(&failed.changes, meta);
+                    self.meta = meta;
+                    failed.settled = true;
+                }
+                self.view.put_db(db);
+            }
+            Err(error) => tracing::error!(%error, "the store cannot be opened again after a write that failed"),
+        }
+    }
+
+    /// Writes again, if a full disk was the trouble and there is room now.
+    fn heal(&mut self, free: u64) {
+        if free < HEALING_BYTES.max(self.options.reserve_bytes / 2) {
+            return;
+        }
+        if self.failed.as_ref().is_some_and(|failed| !failed.settled) {
+            self.reopen();
+        }
+        let is_full =
+            self.failed.as_ref().is_some_and(|failed| failed.settled && matches!(failed.error, StoreError::Unavailable(_)));
+        if is_full && self.view.with_db(Db::make_durable).is_ok() && Layout::at(&self.options.path).keep_ballast().is_ok() {
+            tracing::info!("there is room on the disk again: the store goes on writing");
+            self.failed = None;
+        }
+    }
+
     /// Why `op` is not even tried.
     fn refusal(&self, op: &Op, free: u64) -> Option<StoreError> {
-        if let Some(error) = &self.failed {
-            return Some(error.clone());
+        if let Some(failed) = &self.failed {
+            return Some(failed.error.clone());
         }
-        let needed = self.reserve_bytes / 4 * op.needs();
+        let needed = self.options.reserve_bytes / 4 * op.needs();
         (free < needed).then(|| {
-            let mib = |bytes: u64| bytes >> 20;
             StoreError::Unavailable(format!(
                 "the disk of {} has {} MiB left, and {} MiB are kept free; nothing was stored. It goes on by itself once there is room",
-                self.root.display(),
-                mib(free),
-                mib(needed)
+                self.options.path.display(),
+                free >> 20,
+                needed >> 20
             ))
         })
     }
 
-    fn write(&mut self, db: &super::db::Db, decided: Decided) -> Result<(), StoreError> {
+    fn write(&mut self, db: &Db, decided: Decided) -> Result<(), StoreError> {
         let Decided { batch, meta, changes, before, dropped, pins } = decided;
         self.view.hide(before);
         if let Err(error) = db.apply(batch).and_then(|()| db.make_durable()) {
             // What was before stays what readers see: the database may hold a part of the group, and may not.
             tracing::error!(%error, "the store cannot write");
             let error = after_failure(error);
-            self.failed = Some(error.clone());
+            self.failed = Some(Failed { error: error.clone(), changes, meta, settled: false });
             return Err(error);
         }
         db.mark(meta.seq);
@@ -162,7 +224,8 @@ impl Committer {
         self.view.show(&changes, meta);
         drop(pins);
         for body in &dropped {
-            self.view.bodies.remove(body, || db.rows(&keys::needs(body)).next().is_some());
+            // A body that cannot be looked up stays.
+            self.view.bodies.remove(body, || keys::is_needed(db, &body.hash).unwrap_or(true));
         }
         if meta.seq.is_multiple_of(GROUPS_PER_LOOK) {
             db.look_for_blobs();
@@ -184,12 +247,12 @@ fn decide(group: &mut Group<'_>, op: Op) -> Answer {
     }
 }
 
-/// sled refuses every write after one that failed, so the process has to open the store anew.
+/// The failing group, in words for its callers.
 fn after_failure(error: StoreError) -> StoreError {
     match error {
         StoreError::Unavailable(why) => StoreError::Unavailable(format!(
-            "{why}. Nothing of it was acknowledged. What is stored can still be read; make room or mend the disk, then restart \
-             the gateway to write again"
+            "{why}. This was not acknowledged; what was can still be read. Make room on the disk, and writing goes on by itself; \
+             if it does not, restart the gateway"
         )),
         other => other,
     }

@@ -15,8 +15,7 @@ use super::meta::{Mark, Meta};
 use super::panics::{ADVICE, guarded};
 use crate::store::StoreError;
 
-/// One sled tree in a folder of its own.
-#[derive(Debug)]
+/// One sled tree in a folder of its own. No `Debug`: sled's prints every value.
 pub(super) struct Db {
     /// `None` only while it is dropped.
     tree: Option<sled::Db>,

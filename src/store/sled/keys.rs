@@ -16,7 +16,9 @@
 
 use sha2::{Digest, Sha256};
 
+use super::db::Db;
 use crate::domain::{CallerKey, Principal, ProviderName, Revision, Status, Task, TaskId, Timestamp, ToolName};
+use crate::store::StoreError;
 use crate::store::record::BodyRef;
 
 /// A row: its key and its value.
@@ -74,8 +76,13 @@ pub(super) fn audit(id: TaskId, revision: Revision, place: usize) -> Vec<u8> {
 }
 
 /// The prefix of those who need a body.
-pub(super) fn needs(body: &BodyRef) -> Vec<u8> {
-    key(b'b', &[&body.hash])
+pub(super) fn needs(hash: &[u8; 32]) -> Vec<u8> {
+    key(b'b', &[hash])
+}
+
+/// Whether a task needs a body.
+pub(super) fn is_needed(db: &Db, hash: &[u8; 32]) -> Result<bool, StoreError> {
+    Ok(db.rows(&needs(hash)).next().transpose()?.is_some())
 }
 
 pub(super) fn seed(name: &str) -> Vec<u8> {
@@ -114,7 +121,7 @@ pub(super) fn index_rows(task: &Task, bodies: &[BodyRef]) -> Vec<Row> {
         rows.push((caller_key(&task.owner, &task.tool, caller), id.as_bytes().to_vec()));
     }
     for body in bodies {
-        let mut key = needs(body);
+        let mut key = needs(&body.hash);
         key.extend_from_slice(id.as_bytes());
         rows.push((key, Vec::new()));
     }

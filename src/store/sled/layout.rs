@@ -12,6 +12,9 @@ use crate::store::StoreError;
 /// The format that this version writes. A newer one is refused; an older one is read.
 const FORMAT: u32 = 1;
 
+/// Room for sled's next segments and for its index of pages, as large as about a hundred thousand tasks make it.
+const BALLAST_BYTES: usize = 4 << 20;
+
 /// The data folder.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
@@ -43,6 +46,11 @@ impl Layout {
             }
         }
         Ok(Self { root: root.to_owned() })
+    }
+
+    /// A folder that is there.
+    pub(super) fn at(root: &Path) -> Self {
+        Self { root: root.to_owned() }
     }
 
     /// The data folder itself.
@@ -83,6 +91,21 @@ impl Layout {
     /// The folder of exports.
     pub(super) fn exports(&self) -> PathBuf {
         self.root.join("exports")
+    }
+
+    /// Keeps a little room on the disk, which a store on a full one needs to be opened.
+    pub(super) fn keep_ballast(&self) -> io::Result<()> {
+        let file = self.root.join("ballast");
+        if !file.exists() {
+            fs::write(file, vec![0xa5; BALLAST_BYTES])?;
+        }
+        Ok(())
+    }
+
+    /// Gives that room to whoever needs it now.
+    pub(super) fn drop_ballast(&self) {
+        // Without it there is no room to give.
+        fs::remove_file(self.root.join("ballast")).ok();
     }
 
     /// Reads the format, or writes it in a new folder.

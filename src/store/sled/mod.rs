@@ -25,6 +25,7 @@ mod recover;
 mod verify;
 mod view;
 
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -50,7 +51,6 @@ pub use verify::{VerifyReport, verify};
 const QUEUE: usize = 4096;
 
 /// Tasks in a data folder that this process holds alone.
-#[derive(Debug)]
 pub struct SledStore {
     view: Arc<View>,
     options: SledOptions,
@@ -144,6 +144,13 @@ type KeyResult = Result<sled::IVec, StoreError>;
 
 fn only_keys(rows: impl Iterator<Item = <Rows as Iterator>::Item>) -> impl Iterator<Item = KeyResult> {
     rows.map(|row| row.map(|(key, _)| key))
+}
+
+/// The folder alone: what is stored is the callers' own.
+impl fmt::Debug for SledStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SledStore").field("path", &self.options.path).finish_non_exhaustive()
+    }
 }
 
 impl Drop for SledStore {

@@ -9,6 +9,7 @@ use super::body::Bodies;
 use super::build::Builder;
 use super::committer::Committer;
 use super::db::{Db, unavailable};
+use super::disk::free_bytes;
 use super::keys::Watch;
 use super::layout::{Layout, Step};
 use super::lock::Lock;
@@ -19,6 +20,8 @@ use super::{QUEUE, SledStore, compact, keys, recover};
 use crate::domain::{Clock, Status};
 use crate::store::StoreError;
 
+const MIB: u64 = 1 << 20;
+
 /// Opens the store at `options.path`.
 pub(super) fn open(options: SledOptions, clock: Arc<dyn Clock>) -> Result<Opened, StoreError> {
     let layout = Layout::make(&options.path)?;
@@ -26,6 +29,10 @@ pub(super) fn open(options: SledOptions, clock: Arc<dyn Clock>) -> Result<Opened
     layout.check_format()?;
     layout.settle()?;
     let mut report = OpenReport::default();
+    if free_bytes(layout.root()).is_ok_and(|free| free < MIB) {
+        // Better to start and to say so than not to start.
+        layout.drop_ballast();
+    }
     let (mut db, mut start) = match load(&layout, &options) {
         Ok(loaded) => loaded,
         Err(StoreError::Corrupt { what, .. }) => {
@@ -39,18 +46,14 @@ pub(super) fn open(options: SledOptions, clock: Arc<dyn Clock>) -> Result<Opened
         report.compacted = Some(compact::copy(&layout, &options, db)?);
         (db, start) = load(&layout, &options)?;
     }
+    if let Err(error) = layout.keep_ballast() {
+        tracing::warn!(%error, "the disk is all but full");
+    }
     report.live_tasks = start.meta.count(Status::Working) + start.meta.count(Status::InputRequired);
     let bodies = Bodies::open(layout.bodies()).map_err(|error| unavailable("cannot make the folder of bodies", &error))?;
     let meta = start.meta;
     let view = Arc::new(View::new(db, bodies, options.task_cache_bytes, start));
-    let committer = Committer {
-        view: view.clone(),
-        lock: held,
-        reserve_bytes: options.reserve_bytes,
-        failed: None,
-        root: options.path.clone(),
-        meta,
-    };
+    let committer = Committer { view: view.clone(), lock: held, options: options.clone(), meta, failed: None };
     let (ops, taken) = mpsc::channel(QUEUE);
     let thread = thread::Builder::new().name("jobgate-store".to_owned()).spawn(move || committer.run(taken));
     let thread = thread.map_err(|error| unavailable("cannot start the writing thread", &error))?;

@@ -17,10 +17,9 @@ use crate::store::record::{self, BodyRef, Role};
 use crate::store::{AuditEntry, StoreError};
 
 /// What readers and the committer share.
-#[derive(Debug)]
 pub(super) struct View {
-    /// `None` once the store is closed.
-    db: RwLock<Option<Db>>,
+    /// The error says why there is none: closed, or lost after a write that failed.
+    db: RwLock<Result<Db, StoreError>>,
     pub(super) bodies: Bodies,
     cache: Cache<TaskId, Cached, Weight>,
     /// Records as they were before the group that is being made durable: until it is, nobody sees it.
@@ -60,7 +59,7 @@ impl View {
     pub(super) fn new(db: Db, bodies: Bodies, cache_bytes: u64, start: Start) -> Self {
         let items = usize::try_from(cache_bytes / 2500).unwrap_or(usize::MAX);
         Self {
-            db: RwLock::new(Some(db)),
+            db: RwLock::new(Ok(db)),
             bodies,
             cache: Cache::with_weighter(items, cache_bytes, Weight),
             before: Mutex::default(),
@@ -73,14 +72,22 @@ impl View {
     /// Works with the database. It is not closed while `work` runs.
     pub(super) fn with_db<T>(&self, work: impl FnOnce(&Db) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let db = self.db.read().unwrap_or_else(PoisonError::into_inner);
-        work(db.as_ref().ok_or(StoreError::Closed)?)
+        work(db.as_ref().map_err(Clone::clone)?)
     }
 
-    /// Waits for all readers, then lets go of the database.
-    pub(super) fn close(&self) -> Option<Db> {
-        let db = self.db.write().unwrap_or_else(PoisonError::into_inner).take();
+    /// Waits for all readers, then takes the database away; readers get `why` from now on.
+    pub(super) fn take_db(&self, why: StoreError) -> Option<Db> {
+        std::mem::replace(&mut *self.db.write().unwrap_or_else(PoisonError::into_inner), Err(why)).ok()
+    }
+
+    /// Gives readers a database again.
+    pub(super) fn put_db(&self, db: Db) {
+        *self.db.write().unwrap_or_else(PoisonError::into_inner) = Ok(db);
+    }
+
+    /// Forgets what is at hand.
+    pub(super) fn clear(&self) {
         self.cache.clear();
-        db
     }
 
     /// A task that is at hand.
@@ -167,6 +174,11 @@ impl View {
     /// Hides a group that is about to be written.
     pub(super) fn hide(&self, before: HashMap<TaskId, Option<IVec>>) {
         *lock(&self.before) = before;
+    }
+
+    /// Shows what was before again: the hidden group was not written.
+    pub(super) fn unhide(&self) {
+        lock(&self.before).clear();
     }
 
     /// Shows the group, which is on disk now.
