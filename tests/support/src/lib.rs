@@ -10,6 +10,7 @@ pub mod gateway;
 pub mod pipe;
 pub mod process;
 pub mod schema;
+pub mod scratch;
 pub mod source;
 pub mod wait;
 pub mod wire;
