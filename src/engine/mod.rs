@@ -163,7 +163,7 @@ impl Engine {
         self.core.watch(owner, ids).await
     }
 
-    /// A page of tasks, newest first.
+    /// A page of tasks, newest first; those whose life has ended are in it until the next sweep.
     ///
     /// # Errors
     /// When the store fails.

@@ -28,13 +28,14 @@ impl Core {
         };
         let plain = Plain { core: self, runtime: &runtime, tool: &tool, cx };
         let mut job = None;
-        let stopping = self.supervisor.stopping();
-        let ended = tokio::select! {
-            biased;
-            ended = plain.run(call, &updates, &mut job) => Some(ended),
-            () = self.clock.sleep_until(until) => None,
-            () = stopping.cancelled() => return Err(CallError::ShuttingDown),
+        let in_time = async {
+            tokio::select! {
+                biased;
+                ended = plain.run(call, &updates, &mut job) => Some(ended),
+                () = self.clock.sleep_until(until) => None,
+            }
         };
+        let Some(ended) = self.supervisor.run(in_time).await else { return Err(CallError::ShuttingDown) };
         if let Some(ended) = ended {
             return ended.map(Arc::new).map_err(CallError::Fault);
         }

@@ -65,7 +65,8 @@ impl Core {
             self.work(None, task.clone(), None).await;
             return Ok(());
         }
-        let super::work::Then::Later(at) = self.paused(task, until) else { return Ok(()) };
-        self.store.snooze(&task.id, at).await
+        // Whoever works on it settles when it is due.
+        let Some(_busy) = self.busy(task.id) else { return Ok(()) };
+        self.store.snooze(&task.id, self.paused(task, until)).await
     }
 }

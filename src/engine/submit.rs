@@ -112,7 +112,7 @@ impl Core {
             return match turn.run(Operation::Find, adapter.find(&context, &task.submit_key)).await {
                 Ok(Some(job)) => self.found(task, job).await,
                 Ok(None) => self.not_found(runtime, task, pass).await,
-                Err(error) if error.kind() == ErrorKind::RateLimited => Ok(self.paused(task, self.after(&error))),
+                Err(error) if error.kind() == ErrorKind::RateLimited => Ok(Then::Later(self.paused(task, self.after(&error)))),
                 Err(error) if task.is_ended() => {
                     self.owed(task, asked(&error), vec![(TaskEvent::CancelFailed(fault(&error)), Cause::Recovery)]).await
                 }
@@ -160,7 +160,7 @@ impl Core {
             (false, false) => self.at(task, vec![(TaskEvent::Missing(missing), Cause::Recovery)]).await,
             (false, true) if !task.is_stopping() => match runtime.gate.turn(pass).await {
                 Ok(turn) => self.begin(runtime, task, turn, false, Cause::Recovery).await,
-                Err(until) => Ok(self.paused(task, until)),
+                Err(until) => Ok(Then::Later(self.paused(task, until))),
             },
             (false, true) => {
                 let message = "the earlier submit did not reach the provider".to_owned();

@@ -62,6 +62,16 @@ impl Supervisor {
         });
     }
 
+    /// Runs `work` in the caller's own time and has a shutdown wait for it; `None` when the grace of the shutdown passed first.
+    pub async fn run<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let _held: Vec<_> = self.trackers.iter().map(TaskTracker::token).collect();
+        tokio::select! {
+            biased;
+            () = self.killed.cancelled() => None,
+            value = work => Some(value),
+        }
+    }
+
     /// Runs a loop that ends by itself once [`Supervisor::stopping`] is cancelled. One that panics is started again, after a pause
     /// that grows while it keeps panicking.
     pub fn spawn_loop<F, W>(&self, name: &'static str, mut start: F)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::core::Core;
 use super::poller::pause;
-use crate::domain::{Category, Cause, ExpiryPolicy, Outcome, Task, TaskError, TaskEvent, TaskState, Timestamp};
+use crate::domain::{Category, Cause, ExpiryPolicy, Outcome, Task, TaskError, TaskEvent, TaskState};
 use crate::store::StoreError;
 
 /// Between two sweeps.
@@ -35,7 +35,7 @@ async fn sweep(core: &Arc<Core>) -> Result<usize, StoreError> {
     let mut dead = Vec::new();
     let mut settled = 0;
     for task in core.store.expired(now, BATCH).await? {
-        if is_over(&task, core.limits.keep_ended, now) {
+        if core.is_over(&task) {
             dead.push((task.id, task.revision));
             settled += 1;
             continue;
@@ -54,12 +54,15 @@ async fn sweep(core: &Arc<Core>) -> Result<usize, StoreError> {
     Ok(settled)
 }
 
-/// Whether nothing of the task is needed any more: its life and the time for fetching its result have passed, and its provider
-/// has answered. To callers such a task is gone even before the sweep removes it (requirement G2).
-pub(super) fn is_over(task: &Task, keep_ended: Duration, now: Timestamp) -> bool {
-    let TaskState::Ended { at, .. } = &task.state else { return false };
-    let lived = task.expires_at().is_some_and(|end| end <= now) && at.plus(keep_ended) <= now;
-    lived && (!task.owes_cancel() || at.plus(OWED_LIMIT) <= now)
+impl Core {
+    /// Whether nothing of the task is needed any more: its life and the time for fetching its result have passed, and its provider
+    /// has answered. To callers such a task is gone even before the sweep removes it (requirement G2).
+    pub(super) fn is_over(&self, task: &Task) -> bool {
+        let TaskState::Ended { at, .. } = &task.state else { return false };
+        let now = self.clock.now();
+        let lived = task.expires_at().is_some_and(|end| end <= now) && at.plus(self.limits.keep_ended) <= now;
+        lived && (!task.owes_cancel() || at.plus(OWED_LIMIT) <= now)
+    }
 }
 
 /// What happens to a task that has outlived its life and is still needed.

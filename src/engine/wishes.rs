@@ -7,7 +7,6 @@ use tokio::sync::mpsc;
 use super::AccessError;
 use super::core::Core;
 use super::notify::Watch;
-use super::sweep::is_over;
 use crate::domain::{
     CancelProgress, Cause, InputAction, InputAnswers, InputPolicy, InputProgress, Principal, Task, TaskEvent, TaskId, TaskState,
     Timestamp,
@@ -18,7 +17,7 @@ impl Core {
     /// One read, and nobody else's task (requirement I1).
     pub(super) async fn get(&self, owner: &Principal, id: &TaskId) -> Result<Arc<Task>, AccessError> {
         match self.store.get(id).await? {
-            Some(task) if task.owner == *owner && !is_over(&task, self.limits.keep_ended, self.clock.now()) => Ok(task),
+            Some(task) if task.owner == *owner && !self.is_over(&task) => Ok(task),
             Some(_) | None => Err(AccessError::NotFound),
         }
     }

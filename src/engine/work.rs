@@ -69,7 +69,7 @@ impl Core {
         }
         let turn = match runtime.gate.turn(&mut pass).await {
             Ok(turn) => turn,
-            Err(until) => return Ok(self.paused(task, until)),
+            Err(until) => return Ok(Then::Later(self.paused(task, until))),
         };
         match (work, task.job()) {
             (Work::Submit, _) => self.submit(runtime, task, turn).await,
@@ -82,10 +82,10 @@ impl Core {
     }
 
     /// When a task is looked at again whose provider is left alone until `until`: its limits of time hold all the same.
-    pub(super) fn paused(&self, task: &Task, until: Timestamp) -> Then {
+    pub(super) fn paused(&self, task: &Task, until: Timestamp) -> Timestamp {
         let spread = until.plus(COMEBACK.mul_f64(self.random.unit()));
         let limit = schedule::first_limit(task, self.policy(task), self.clock.now());
-        Then::Later(limit.map_or(spread, |limit| spread.min(limit)))
+        limit.map_or(spread, |limit| spread.min(limit))
     }
 
     /// Changes the task if nobody else has since.
@@ -108,7 +108,7 @@ impl Core {
     async fn unconfigured(&self, task: &Arc<Task>) -> Result<Then, ChangeError> {
         let until = self.started_at.plus(CONFIGURATION_GRACE);
         if self.clock.now() < until {
-            return Ok(self.paused(task, until));
+            return Ok(Then::Later(self.paused(task, until)));
         }
         if task.is_ended() {
             return Ok(Then::Later(self.clock.now().plus(CONFIGURATION_GRACE)));
@@ -140,7 +140,7 @@ impl Core {
             }
             Err(error) => match (error.kind(), error.retry()) {
                 // How busy the provider is says nothing about the job.
-                (ErrorKind::RateLimited, _) => return Ok(self.paused(task, self.after(&error))),
+                (ErrorKind::RateLimited, _) => return Ok(Then::Later(self.paused(task, self.after(&error)))),
                 (ErrorKind::NotFound, _) => (TaskEvent::Missing(fault(&error)), asked(&error)),
                 (ErrorKind::Rejected | ErrorKind::Unsupported, Retry::Never) => {
                     let message = format!("the provider refuses to tell about the job: {}", error.message());
@@ -192,7 +192,7 @@ impl Core {
             Err(error) => error,
         };
         match (error.kind(), error.retry()) {
-            (ErrorKind::RateLimited, _) => Ok(self.paused(task, self.after(&error))),
+            (ErrorKind::RateLimited, _) => Ok(Then::Later(self.paused(task, self.after(&error)))),
             (ErrorKind::Rejected | ErrorKind::NotFound | ErrorKind::Unsupported, Retry::Never) => {
                 self.refused_answer(runtime, task, job, &error, pass).await
             }
@@ -243,7 +243,7 @@ impl Core {
                     (ErrorKind::NotFound, _) => TaskEvent::CancelAnswered(CancelOutcome::AlreadyEnded),
                     (ErrorKind::Unsupported, _) => unsupported(),
                     (ErrorKind::Rejected, Retry::Never) => TaskEvent::CancelAnswered(CancelOutcome::Refused),
-                    (ErrorKind::RateLimited, _) => return Ok(self.paused(task, self.after(&error))),
+                    (ErrorKind::RateLimited, _) => return Ok(Then::Later(self.paused(task, self.after(&error)))),
                     (_, _) => {
                         waiting = asked(&error);
                         TaskEvent::CancelFailed(fault(&error))

@@ -24,12 +24,14 @@ struct Place {
     at: Timestamp,
     /// When it is due by its record.
     due: Timestamp,
+    /// Whether someone claimed it since its last commit or release; a snooze is a claim that nobody works under.
+    claimed: bool,
 }
 
 impl Agenda {
     /// Notes that a task is due at `due`, and claimed until `claimed_until` where that is given.
     pub(super) fn add(&mut self, provider: &ProviderName, due: Timestamp, id: TaskId, claimed_until: Option<Timestamp>) {
-        let place = Place { at: claimed_until.unwrap_or(due), due };
+        let place = Place { at: claimed_until.unwrap_or(due), due, claimed: claimed_until.is_some() };
         if let Some(queue) = self.providers.get_mut(provider) {
             queue.put(id, place);
         } else {
@@ -54,7 +56,7 @@ impl Agenda {
         let due = queue.order.iter().take_while(|(at, _)| *at <= now).take(limit);
         let taken: Vec<TaskId> = due.map(|(_, id)| *id).collect();
         for id in &taken {
-            queue.put_off(*id, |_| until);
+            queue.move_to(*id, |place| Place { at: until, claimed: true, ..place });
         }
         taken
     }
@@ -63,15 +65,15 @@ impl Agenda {
     pub(super) fn release(&mut self, ids: &[TaskId]) {
         for queue in self.providers.values_mut() {
             for id in ids {
-                queue.put_off(*id, |place| place.due);
+                queue.move_to(*id, |place| Place { at: place.due, claimed: false, ..place });
             }
         }
     }
 
-    /// Makes a task claimable again at `until`, not before.
+    /// Makes a claimed task claimable again at `until`, not before. Where a commit has ended the claim, what it decided stands.
     pub(super) fn snooze(&mut self, id: TaskId, until: Timestamp) {
         for queue in self.providers.values_mut() {
-            queue.put_off(id, |_| until);
+            queue.move_to(id, |place| if place.claimed { Place { at: until, ..place } } else { place });
         }
     }
 
@@ -99,9 +101,9 @@ impl Queue {
         self.order.insert((place.at, id));
     }
 
-    fn put_off(&mut self, id: TaskId, to: impl FnOnce(&Place) -> Timestamp) {
+    fn move_to(&mut self, id: TaskId, to: impl FnOnce(Place) -> Place) {
         if let Some(place) = self.places.get(&id).copied() {
-            self.put(id, Place { at: to(&place), due: place.due });
+            self.put(id, to(place));
         }
     }
 }

@@ -55,8 +55,9 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     /// Gives claims back without a change (S7); a task that nobody has claimed stays as it is.
     async fn release(&self, ids: &[TaskId]) -> Result<(), StoreError>;
 
-    /// Makes a task claimable again at `until` and not before, without writing anything: for a look that changed nothing. A commit
-    /// or a restart puts its `due_at` back in force; a task that is not there or has nothing left to do stays as it is (S18).
+    /// Makes a claimed task claimable again at `until` and not before, without writing anything: for a look that changed nothing.
+    /// A commit or a restart puts its `due_at` back in force; a task that is not claimed (a commit came between) or not there stays
+    /// as it is (S18).
     async fn snooze(&self, id: &TaskId, until: Timestamp) -> Result<(), StoreError>;
 
     /// The earliest moment at which a task of `provider` can be claimed: when it is due, or when the claim on it ends (S8).

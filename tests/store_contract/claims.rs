@@ -158,4 +158,7 @@ pub(crate) async fn s18_a_snoozed_task_waits_without_a_write(place: impl Harness
     store.snooze(&id(1), at(900_000)).await.unwrap();
     store.commit(change(&there, |task| task.message = Some("moved".to_owned()))).await.unwrap();
     assert_eq!(store.next_due(&ci()).await.unwrap(), Some(at(10)));
+    // And nobody who had claimed it before can put it off any more.
+    store.snooze(&id(1), at(900_000)).await.unwrap();
+    assert_eq!(store.next_due(&ci()).await.unwrap(), Some(at(10)));
 }

@@ -77,7 +77,7 @@ impl Model {
             }
             Step::Snooze { number, ms } => {
                 store.snooze(&id(number), at(self.now + ms)).await.unwrap();
-                if self.tasks.get(&id(number)).is_some_and(|task| task.due_at.is_some()) {
+                if self.claims.contains_key(&id(number)) {
                     self.claims.insert(id(number), self.now + ms);
                 }
             }
