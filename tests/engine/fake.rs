@@ -61,6 +61,10 @@ pub(crate) struct State {
     pub(crate) find_lag: Duration,
     started: BTreeMap<String, Timestamp>,
     pub(crate) running_calls: usize,
+    /// Jobs (and keys) about which a call is on its way.
+    busy: Vec<String>,
+    /// Calls that began while another one about the same job was on its way.
+    pub(crate) overlaps: Vec<Entry>,
     pub(crate) most_calls: usize,
     /// Calls take this long.
     pub(crate) slow: Duration,
@@ -99,6 +103,8 @@ impl Fake {
             find_lag: Duration::ZERO,
             started: BTreeMap::new(),
             running_calls: 0,
+            busy: Vec::new(),
+            overlaps: Vec::new(),
             most_calls: 0,
             slow: Duration::ZERO,
         };
@@ -141,7 +147,7 @@ impl Fake {
             let scripted = state.troubles.get_mut(&operation).and_then(VecDeque::pop_front);
             (scripted.or_else(|| state.chance.as_mut().and_then(|chance| chance(operation))), state.slow)
         };
-        let _running = Running::of(self);
+        let _running = Running::of(self, about);
         if !slow.is_zero() {
             self.clock.sleep(slow).await;
         }
@@ -162,20 +168,29 @@ impl Fake {
     }
 }
 
-struct Running<'a>(&'a Fake);
+struct Running<'a>(&'a Fake, String);
 
 impl<'a> Running<'a> {
-    fn of(fake: &'a Fake) -> Self {
+    fn of(fake: &'a Fake, about: &str) -> Self {
         let state = &mut *fake.state();
         state.running_calls += 1;
         state.most_calls = state.most_calls.max(state.running_calls);
-        Self(fake)
+        if state.busy.iter().any(|busy| busy == about) {
+            let entry = state.journal.last().cloned();
+            state.overlaps.extend(entry);
+        }
+        state.busy.push(about.to_owned());
+        Self(fake, about.to_owned())
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.state().running_calls -= 1;
+        let mut state = self.0.state();
+        state.running_calls -= 1;
+        if let Some(place) = state.busy.iter().position(|busy| *busy == self.1) {
+            state.busy.swap_remove(place);
+        }
     }
 }
 

@@ -75,6 +75,30 @@ async fn a_busy_provider_is_left_alone_for_as_long_as_it_asks() {
     }
 }
 
+/// K1: an answer to a call that began before the rest does not end it; limits of time hold in it all the same.
+#[tokio::test]
+async fn a_rest_is_a_rest() {
+    let mut rig = Rig::new();
+    rig.policy.deadline = 10 * MINUTE;
+    rig.start().await;
+    rig.fake.plan([running()]);
+    let ids = [rig.task(1).await.id, rig.task(2).await.id];
+    rig.fake.state().slow = 2 * SECOND;
+    rig.fake.trouble(Operation::Poll, [Trouble::Fail(ErrorKind::RateLimited, Retry::After(HOUR))]);
+    rig.advance(4 * SECOND).await;
+    assert_eq!(rig.fake.calls(Operation::Poll).len(), 2);
+    rig.advance(9 * MINUTE).await;
+    assert_eq!(rig.fake.calls(Operation::Poll).len(), 2);
+    for id in ids {
+        let task = rig.end(&id, 2 * MINUTE).await;
+        assert_eq!(failure(&task).0, "deadline");
+        assert!(task.updated_at.since(task.created_at) < 10 * MINUTE + 2 * SECOND, "{task:?}");
+    }
+    assert_eq!(rig.fake.calls(Operation::Cancel), []);
+    rig.advance(HOUR).await;
+    assert!(rig.fake.jobs().iter().all(|job| job.cancelled), "what is owed is owed until the rest is over");
+}
+
 /// K1: after a run of failures nobody calls for a while; one call finds out whether the provider is back.
 #[tokio::test]
 async fn a_provider_that_is_down_is_left_alone_with_growing_pauses() {

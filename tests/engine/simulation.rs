@@ -267,6 +267,7 @@ impl World {
         let tasks = self.store.inner.list(ListQuery { owner: None, after: None, limit: 1000 }).await.unwrap();
         assert_eq!(tasks.len(), 6, "seed {seed}: as many tasks as wishes");
         let jobs = self.rig.fake.jobs();
+        assert_eq!(self.rig.fake.state().overlaps, [], "seed {seed}: two calls at once about one job");
         for (n, id) in &self.held {
             let task = tasks.iter().find(|task| task.id == *id).unwrap_or_else(|| panic!("seed {seed}: task {n} is lost"));
             let its: Vec<_> = jobs.iter().filter(|job| job.key == task.submit_key.as_str()).collect();

@@ -175,6 +175,43 @@ async fn a_cancel_during_the_submit_is_not_lost() {
     }
 }
 
+/// K2: a cancel while a look is on its way waits for the look, and for nothing else.
+#[tokio::test]
+async fn two_calls_about_one_job_never_overlap() {
+    let rig = Rig::started().await;
+    rig.fake.plan([running()]);
+    let id = rig.task(1).await.id;
+    rig.advance(MINUTE).await;
+    rig.fake.state().slow = 3 * SECOND;
+    let looks = rig.fake.calls(Operation::Poll).len();
+    while rig.fake.calls(Operation::Poll).len() == looks {
+        rig.advance(SECOND / 2).await;
+    }
+    rig.engine().cancel(&me(), &id, false).await.unwrap();
+    rig.advance(4 * SECOND).await;
+    let state = rig.fake.state();
+    assert_eq!(state.overlaps, []);
+    let [.., look, cancel] = &state.journal[..] else { panic!("{:?}", state.journal) };
+    assert_eq!((look.operation, cancel.operation), (Operation::Poll, Operation::Cancel));
+    assert_eq!(cancel.at.since(look.at), 3 * SECOND);
+}
+
+/// C4: that a repeated submit had no effect says nothing about the first one: a cancel still has a job to stop.
+#[tokio::test]
+async fn a_repeat_that_fails_does_not_hide_the_job() {
+    let rig = Rig::started().await;
+    rig.fake.state().capabilities.find = false;
+    rig.fake.plan([running()]);
+    rig.fake.trouble(Operation::Submit, [Trouble::Late(ErrorKind::OutcomeUnknown)]);
+    rig.fake.trouble(Operation::Submit, [Trouble::Fail(ErrorKind::Unavailable, Retry::Backoff); 2]);
+    let id = rig.task(1).await.id;
+    rig.advance(2 * SECOND).await;
+    assert_eq!(rig.fake.calls(Operation::Submit).len(), 2);
+    rig.engine().cancel(&me(), &id, false).await.unwrap();
+    assert_eq!(rig.end(&id, MINUTE).await.status(), Status::Cancelled);
+    assert!(rig.fake.jobs()[0].cancelled);
+}
+
 /// Before anything was sent, a cancel needs nobody else.
 #[tokio::test]
 async fn a_cancel_before_the_submit_starts_nothing() {
