@@ -241,7 +241,10 @@ impl World {
         while !self.bomb.has_gone_off() && self.rig.clock.now() < until {
             let next = self.rig.clock.next_wake().unwrap_or(until).clamp(self.rig.clock.now(), until);
             self.rig.clock.set(next);
-            self.rig.settle().await;
+            // Less than it takes for everything to come to rest: in life, time does not wait for that either.
+            for _ in 0..8 {
+                tokio::task::yield_now().await;
+            }
         }
     }
 
@@ -309,12 +312,22 @@ async fn live(seed: u64) -> u32 {
     world.crashes
 }
 
-#[tokio::test]
-async fn whatever_happens_every_wish_becomes_one_job() {
-    let seeds: u64 = 400;
+async fn live_all(seeds: std::ops::Range<u64>) {
+    let lives = seeds.end - seeds.start;
     let mut crashes = 0;
-    for seed in 0..seeds {
+    for seed in seeds {
         crashes += Box::pin(live(seed)).await;
     }
-    assert!(u64::from(crashes) > 2 * seeds, "only {crashes} crashes: the simulation has become tame");
+    assert!(u64::from(crashes) > 2 * lives, "only {crashes} crashes: the simulation has become tame");
+}
+
+#[tokio::test]
+async fn whatever_happens_every_wish_becomes_one_job() {
+    live_all(0..200).await;
+}
+
+/// The same with other seeds, beside the first.
+#[tokio::test]
+async fn whatever_else_happens_every_wish_becomes_one_job() {
+    live_all(1000..1200).await;
 }
