@@ -10,7 +10,7 @@ use jobgate::registry::Registry;
 use jobgate_adapter_template::Template;
 
 fn registry() -> Registry {
-    Registry::empty().with(jobgate_adapter_api::factory::<Template>())
+    Registry::built_in().with(jobgate_adapter_api::factory::<Template>())
 }
 
 fn cases() -> Vec<PathBuf> {

@@ -128,8 +128,13 @@ impl Report<'_> {
                 .any(|error| matches!(error.kind(), ValidationErrorKind::Type { .. }) && error.instance_path().as_str() == here)
         };
         let of_other_word = |branch: &&Vec<ValidationError<'static>>| constant(branch).is_some();
-        let meant =
-            context.iter().filter(|branch| !of_other_type(branch) && !of_other_word(branch)).min_by_key(|branch| branch.len());
+        if self.tell_wrong_form(error, context, problems) {
+            return;
+        }
+        // The form whose keys are there is the one that was meant, whatever is wrong deeper down.
+        let at_the_top = |branch: &Vec<ValidationError<'static>>| branch.iter().any(|error| error.instance_path().as_str() == here);
+        let meant = context.iter().filter(|branch| !of_other_type(branch) && !of_other_word(branch));
+        let meant = meant.min_by_key(|branch| (at_the_top(branch), branch.len()));
         if let Some(branch) = meant {
             branch.iter().for_each(|error| self.tell(error, problems));
             return;
@@ -160,6 +165,38 @@ impl Report<'_> {
             self.example_hint(self.words(first))
         });
         problems.push(Diagnostic::at(self.document.spot(&place), &place, message, hint));
+    }
+
+    /// Forms that are told apart by their one key: tells which keys there are. Whether this was such a case.
+    fn tell_wrong_form(
+        &self,
+        error: &ValidationError<'_>,
+        context: &[Vec<ValidationError<'static>>],
+        problems: &mut Vec<Diagnostic>,
+    ) -> bool {
+        let here = error.instance_path().as_str();
+        let missing = |branch: &Vec<ValidationError<'static>>| {
+            branch.iter().find_map(|error| match error.kind() {
+                ValidationErrorKind::Required { property } if error.instance_path().as_str() == here => property.as_str().map(str::to_owned),
+                _ => None,
+            })
+        };
+        let forms: Vec<String> = context.iter().filter_map(missing).collect();
+        if forms.len() < 2 || !context.iter().all(|branch| missing(branch).is_some() || branch.iter().any(is_type_error)) {
+            return false;
+        }
+        let place = self.place(error);
+        let written = keys(error.instance());
+        let list = format!("one of: {}", forms.join(", "));
+        if written.is_empty() {
+            problems.push(Diagnostic::at(self.document.spot(&place), &place, "says nothing", Some(list)));
+        }
+        for key in &written {
+            let inner = place.key(key);
+            let spot = self.document.key_spot(&inner);
+            problems.push(Diagnostic::at(spot, &inner, format!("unknown key `{key}`"), choice(key, &forms, "one of")));
+        }
+        true
     }
 
     /// The schema that holds the keyword which failed.
@@ -220,6 +257,10 @@ fn constant<'a>(branch: &'a [ValidationError<'static>]) -> Option<(&'a str, &'a 
         };
         Some((error.instance_path().as_str(), error.instance().as_ref(), words))
     })
+}
+
+fn is_type_error(error: &ValidationError<'static>) -> bool {
+    matches!(error.kind(), ValidationErrorKind::Type { .. })
 }
 
 fn keys(properties: &Value) -> Vec<String> {
