@@ -46,7 +46,10 @@ fn a_fine_configuration_is_fine_without_its_secrets() {
 #[test]
 fn all_problems_are_told_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let wrong = FINE.replace("bearer:", "baerer:").replace("provider: render", "provider: rendr").replace("/jobs }", "/jobs, tiemout: 3 }");
+    let wrong = FINE
+        .replace("bearer:", "baerer:")
+        .replace("provider: render", "provider: rendr")
+        .replace("/jobs }", "/jobs, tiemout: 3 }");
     std::fs::write(folder.path().join("wrong.yaml"), wrong).unwrap();
     let output = jobgate(folder.path(), &["check", "wrong.yaml"]);
     let told = text(&output.stderr);
@@ -126,7 +129,9 @@ fn every_word_of_every_adapter_is_described() {
                         bare.push(format!("{path}.{name}"));
                     }
                 }
-                map.iter().filter(|(key, _)| *key != "examples").for_each(|(key, inner)| walk(inner, &format!("{path}.{key}"), bare));
+                map.iter()
+                    .filter(|(key, _)| *key != "examples")
+                    .for_each(|(key, inner)| walk(inner, &format!("{path}.{key}"), bare));
             }
             Value::Array(items) => items.iter().for_each(|item| walk(item, path, bare)),
             _ => {}

@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use jobgate_adapter_api::Clock;
-use tokio::signal::ctrl_c;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::args::{AnswerArgs, Output};
 use super::forms::{Terminal, from_words, nobody_answers, on_terminal};
@@ -50,6 +50,13 @@ enum Wish {
 /// Follows `task` to its end.
 pub(super) async fn follow(remote: &Remote, mut task: TaskView, tool: &str, manners: &Manners<'_>) -> Ended {
     let id = task.id().to_owned();
+    // From here on Ctrl-C is ours: the task has begun, and its way back has to be told.
+    let mut interrupts =
+        signal(SignalKind::interrupt()).map_err(|error| Failure::new(format!("signals cannot be heard: {error}")))?;
+    if task.status() != "working" {
+        // The handle of a task says where it stands, and no more.
+        task = remote.get(&id).await?;
+    }
     let mut line = StatusLine::new(tool, manners.output, manners.terminal.is_some());
     let mut lost = 0;
     let mut answered_by_words = false;
@@ -73,7 +80,7 @@ pub(super) async fn follow(remote: &Remote, mut task: TaskView, tool: &str, mann
                     line.pause();
                     let responses = tokio::select! {
                         responses = on_terminal(requests, terminal) => responses,
-                        _ = ctrl_c() => None,
+                        _ = interrupts.recv() => None,
                     };
                     if responses.is_none() {
                         note(format!("left open; answer later with `{} --follow`", manners.way_back(&id)));
@@ -99,12 +106,9 @@ pub(super) async fn follow(remote: &Remote, mut task: TaskView, tool: &str, mann
         }
         tokio::select! {
             () = manners.clock.sleep(task.poll_interval()) => {}
-            interrupted = ctrl_c() => {
-                if interrupted.is_err() {
-                    continue;
-                }
+            _ = interrupts.recv() => {
                 line.pause();
-                match wish(manners).await {
+                match wish(manners, &mut interrupts).await {
                     Wish::Cancel => {
                         remote.cancel(&id).await?;
                         note("cancel asked for; waiting for the job to stop (Ctrl-C again to leave)");
@@ -141,12 +145,12 @@ fn came_back(failure: Failure, id: &str, manners: &Manners<'_>) -> Failure {
 }
 
 /// A script that is interrupted leaves the task running; a person is asked.
-async fn wish(manners: &Manners<'_>) -> Wish {
+async fn wish(manners: &Manners<'_>, interrupts: &mut Signal) -> Wish {
     let Some(terminal) = &manners.terminal else { return Wish::Detach };
     loop {
         let line = tokio::select! {
             line = terminal.line("\n[c]ancel the job, [d]etach and leave it running, or [g]o on? ") => line,
-            _ = ctrl_c() => return Wish::Detach,
+            _ = interrupts.recv() => return Wish::Detach,
         };
         match line.as_deref().map(str::trim) {
             Some("c" | "cancel") => return Wish::Cancel,

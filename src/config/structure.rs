@@ -132,7 +132,8 @@ impl Report<'_> {
             return;
         }
         // The form whose keys are there is the one that was meant, whatever is wrong deeper down.
-        let at_the_top = |branch: &Vec<ValidationError<'static>>| branch.iter().any(|error| error.instance_path().as_str() == here);
+        let at_the_top =
+            |branch: &Vec<ValidationError<'static>>| branch.iter().any(|error| error.instance_path().as_str() == here);
         let meant = context.iter().filter(|branch| !of_other_type(branch) && !of_other_word(branch));
         let meant = meant.min_by_key(|branch| (at_the_top(branch), branch.len()));
         if let Some(branch) = meant {
@@ -177,7 +178,9 @@ impl Report<'_> {
         let here = error.instance_path().as_str();
         let missing = |branch: &Vec<ValidationError<'static>>| {
             branch.iter().find_map(|error| match error.kind() {
-                ValidationErrorKind::Required { property } if error.instance_path().as_str() == here => property.as_str().map(str::to_owned),
+                ValidationErrorKind::Required { property } if error.instance_path().as_str() == here => {
+                    property.as_str().map(str::to_owned)
+                }
                 _ => None,
             })
         };
