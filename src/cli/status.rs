@@ -18,13 +18,7 @@ pub(super) struct StatusLine {
 impl StatusLine {
     /// A line on a terminal; without one, changes are printed one below the other.
     pub(super) fn new(tool: &str, output: Output, terminal: bool) -> Self {
-        let bar = (terminal && output == Output::Text).then(|| {
-            let style = ProgressStyle::with_template("{spinner} {prefix} {wide_msg} {elapsed}")
-                .unwrap_or_else(|_| ProgressStyle::default_spinner());
-            let bar = ProgressBar::new_spinner().with_style(style).with_prefix(tool.to_owned());
-            bar.enable_steady_tick(Duration::from_millis(120));
-            bar
-        });
+        let bar = (terminal && output == Output::Text).then(|| living(tool, Duration::ZERO));
         Self { bar, output, last: None }
     }
 
@@ -60,8 +54,6 @@ impl StatusLine {
     /// Makes room for questions.
     pub(super) fn pause(&self) {
         if let Some(bar) = &self.bar {
-            bar.disable_steady_tick();
-            bar.suspend(|| ());
             bar.finish_and_clear();
         }
     }
@@ -69,11 +61,19 @@ impl StatusLine {
     /// Comes back after them.
     pub(super) fn resume(&mut self) {
         self.last = None;
-        if let Some(bar) = &self.bar {
-            bar.reset();
-            bar.enable_steady_tick(Duration::from_millis(120));
+        if let Some(bar) = &mut self.bar {
+            *bar = living(&bar.prefix(), bar.elapsed());
         }
     }
+}
+
+/// A spinner with a name in front and the time behind.
+fn living(name: &str, elapsed: Duration) -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {prefix} {wide_msg} {elapsed}");
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let bar = ProgressBar::new_spinner().with_style(style).with_prefix(name.to_owned()).with_elapsed(elapsed);
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
 }
 
 impl Drop for StatusLine {
