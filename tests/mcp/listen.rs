@@ -1,4 +1,4 @@
-//! `subscriptions/listen`.
+//! `subscriptions/listen`: what is granted, what is sent, and how a stream ends.
 
 use jobgate::mcp::Streams;
 use serde_json::{Value, json};
