@@ -1,6 +1,6 @@
 //! `tasks/get`, `tasks/update` and `tasks/cancel`.
 
-use jobgate::domain::InputAction;
+use jobgate::domain::{Clock as _, InputAction};
 use serde_json::{Value, json};
 
 use crate::client::{TASKS, ask, call, get, update, you};
@@ -94,10 +94,12 @@ async fn a_strangers_task_looks_like_none() {
 async fn a_cancel_is_acknowledged_and_reaches_the_job() {
     let rig = Rig::new().await;
     let id = rig.start("stuck", json!({})).await;
+    let began = rig.clock.now();
     let acknowledged = json!({ "resultType": "complete" });
     let mut seen = rig.send(cancel(&id)).await.result().clone();
     seen.as_object_mut().unwrap().remove("_meta");
     assert_eq!(seen, acknowledged);
+    assert!(rig.clock.now().since(began) <= SECOND / 2, "it is acknowledged at once");
     rig.advance(5 * SECOND).await;
     assert_eq!(rig.task(&id).await["status"], "cancelled");
     assert!(rig.provider.jobs()[0].cancelled);

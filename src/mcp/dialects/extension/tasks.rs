@@ -1,5 +1,7 @@
 //! `tasks/get`, `tasks/update` and `tasks/cancel`.
 
+use std::time::Duration;
+
 use crate::domain::{InputAnswers, Task, TaskId};
 use crate::engine::AccessError;
 use crate::mcp::error::RpcError;
@@ -9,6 +11,10 @@ use crate::mcp::headers;
 use crate::mcp::wire::{Acknowledged, Frame, TaskView};
 
 use super::Asked;
+
+/// How long the acknowledgement of a cancel waits for the job to stop, so that a client that looks straight after sees what became of
+/// it. A provider that takes longer holds nobody up: the wish is durable, and the task settles when the job does (requirement F2).
+const SETTLING: Duration = Duration::from_millis(500);
 
 impl Asked<'_> {
     pub(super) async fn get_task(&self) -> Result<Reply, RpcError> {
@@ -36,7 +42,12 @@ impl Asked<'_> {
 
     pub(super) async fn cancel_task(&self) -> Result<Reply, RpcError> {
         let id = self.task_id()?;
-        self.shared.engine.cancel(&self.context.principal, &id, false).await.map_err(access_error)?;
+        let (engine, owner) = (&self.shared.engine, &self.context.principal);
+        let task = engine.cancel(owner, &id, false).await.map_err(access_error)?;
+        if !task.is_ended() {
+            let until = self.shared.clock.now().plus(SETTLING);
+            engine.wait(owner, &id, until, None).await.map_err(access_error)?;
+        }
         Ok(self.result(&Acknowledged::new()))
     }
 
