@@ -175,6 +175,11 @@ fn grown(policy: PollPolicy, steps: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use jobgate_adapter_api::{IdempotencyKey, InputKind, InputRequest, JobRef};
+
+    use super::super::{CancelProgress, Cancellation, InputSlot, NewTask, Outcome, Principal, ProviderName, TaskId, ToolName};
     use super::*;
 
     const POLICY: PollPolicy = PollPolicy { initial: Duration::from_secs(1), max: Duration::from_secs(30), factor: 1.5 };
@@ -190,5 +195,102 @@ mod tests {
             assert_eq!(interval(POLICY, quiet), grown(POLICY, steps), "after {steps} looks");
         }
         assert_eq!(interval(POLICY, Duration::MAX), POLICY.max);
+    }
+
+    fn task(state: TaskState) -> Task {
+        let new = NewTask {
+            id: TaskId::from_bytes([1; 16]),
+            owner: Principal::local(),
+            tool: ToolName::new("render"),
+            provider: ProviderName::new("farm"),
+            arguments: Arc::default(),
+            caller_key: None,
+            submit_key: IdempotencyKey::new("k"),
+            created_at: at(0),
+            ttl: None,
+            deadline_at: at(7200),
+        };
+        Task { state, ..Task::new(new) }
+    }
+
+    fn running() -> Task {
+        task(TaskState::Running { job: JobRef::new("j1") })
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_millis(second * 1000)
+    }
+
+    fn due(task: &Task, now: i64, asked: Option<u64>) -> Option<f64> {
+        let policy = ToolPolicy { poll: POLICY, ..ToolPolicy::default() };
+        let due = next_due(task, &policy, at(now), 0.0, asked.map(Duration::from_secs));
+        due.map(|due| due.since(at(0)).as_secs_f64())
+    }
+
+    /// K1: what the provider asks for is never undercut; jitter only ever makes a pause longer.
+    #[test]
+    fn a_look_is_not_earlier_than_asked() {
+        assert_eq!(due(&running(), 0, None), Some(1.0));
+        assert_eq!(due(&running(), 10, None), Some(16.0));
+        assert_eq!(due(&running(), 10, Some(3)), Some(16.0));
+        assert_eq!(due(&running(), 10, Some(40)), Some(50.0));
+        let policy = ToolPolicy { poll: POLICY, ..ToolPolicy::default() };
+        let late = next_due(&running(), &policy, at(0), 0.999, None);
+        assert!(late > Some(at(1)) && late < Some(Timestamp::from_millis(1101)), "{late:?}");
+    }
+
+    /// B9, F4: limits of time are moments to look, whatever the provider asks for.
+    #[test]
+    fn limits_are_moments_to_look() {
+        assert_eq!(due(&running(), 7190, Some(3600)), Some(7200.0));
+        let mut silent = running();
+        silent.troubles.count = 9;
+        silent.troubles.since = Some(at(100));
+        assert_eq!(due(&silent, 3690, None), Some(3700.0));
+        let submitting = task(TaskState::Submitting { attempt: 1, unsettled: false });
+        assert_eq!(due(&submitting, 590, Some(60)), Some(600.0));
+        let mut missing = running();
+        missing.missing_since = Some(at(10));
+        assert_eq!(due(&missing, 20, Some(60)), Some(40.0));
+        assert_eq!(due(&missing, 50, Some(60)), Some(110.0), "past the grace the pace is the usual one");
+    }
+
+    /// Failed calls make pauses grow to a minute; what has to be told goes at once the first time.
+    #[test]
+    fn failures_make_pauses_grow() {
+        let mut failing = running();
+        let pauses = [1, 2, 3, 6, 7, 30].map(|count| {
+            failing.troubles.count = count;
+            due(&failing, 0, None)
+        });
+        assert_eq!(pauses, [Some(1.0), Some(2.0), Some(4.0), Some(32.0), Some(60.0), Some(60.0)]);
+        assert_eq!(due(&task(TaskState::Submitting { attempt: 0, unsettled: false }), 5, None), Some(5.0));
+        let ended = TaskState::Ended { job: Some(JobRef::new("j1")), outcome: Outcome::Cancelled, at: at(0) };
+        assert_eq!(due(&task(ended.clone()), 5, None), None);
+        let wish = |attempts| Cancellation { requested_at: at(0), attempts, progress: CancelProgress::Owed };
+        assert_eq!(due(&Task { cancellation: Some(wish(0)), ..task(ended.clone()) }, 5, None), Some(5.0));
+        assert_eq!(due(&Task { cancellation: Some(wish(3)), ..task(ended) }, 5, None), Some(9.0));
+    }
+
+    /// Each limit has its category, and none strikes a moment early.
+    #[test]
+    fn limits_strike_on_time() {
+        let policy = ToolPolicy { input_timeout: Some(Duration::from_secs(60)), ..ToolPolicy::default() };
+        let submitting = |unsettled| task(TaskState::Submitting { attempt: 1, unsettled });
+        let mut silent = running();
+        silent.troubles.since = Some(at(100));
+        let mut asking = running();
+        let request = InputRequest { key: "a".into(), message: "Go?".into(), kind: InputKind::Url { url: "u".into() } };
+        asking.inputs.insert("a".into(), InputSlot { request, asked_at: at(5), progress: InputProgress::Open });
+        for (task, moment, category) in [
+            (running(), 7200, "deadline"),
+            (submitting(false), 600, "unavailable"),
+            (submitting(true), 600, "unknown_outcome"),
+            (silent, 3700, "stuck"),
+            (asking, 65, "input_timeout"),
+        ] {
+            let struck = |second| limit_reached(&task, &policy, at(second)).map(|error| error.category.as_str());
+            assert_eq!((struck(moment - 1), struck(moment)), (None, Some(category)));
+        }
     }
 }

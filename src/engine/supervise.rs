@@ -127,3 +127,70 @@ impl fmt::Debug for Supervisor {
         f.debug_struct("Supervisor").field("running", &self.trackers[0].len()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::domain::{ManualClock, Timestamp};
+
+    fn supervisor() -> (Arc<ManualClock>, Supervisor) {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_millis(0)));
+        (clock.clone(), Supervisor::new(clock))
+    }
+
+    async fn settle() {
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// A loop that panics is started again, after a pause; one that returns is not.
+    #[tokio::test]
+    async fn a_loop_outlives_its_panics() {
+        let (clock, supervisor) = supervisor();
+        let starts = Arc::new(AtomicUsize::new(0));
+        let counted = starts.clone();
+        supervisor.spawn_loop("test", move || {
+            let start = counted.fetch_add(1, Ordering::SeqCst);
+            async move { assert!(start >= 2, "as the test wants it") }
+        });
+        settle().await;
+        assert_eq!(starts.load(Ordering::SeqCst), 1);
+        for (pause, expected) in [(1, 2), (1, 2), (1, 3), (3600, 3)] {
+            clock.advance(Duration::from_secs(pause));
+            settle().await;
+            assert_eq!(starts.load(Ordering::SeqCst), expected);
+        }
+        assert!(supervisor.shutdown(Duration::from_secs(1)).await);
+    }
+
+    /// A shutdown waits for the work of its parts, and drops what does not end within the grace.
+    #[tokio::test]
+    async fn a_shutdown_waits_for_parts_and_ends_them() {
+        let (clock, supervisor) = supervisor();
+        let part = supervisor.part();
+        let ended = Arc::new(AtomicUsize::new(0));
+        let (counted, sleeper) = (ended.clone(), clock.clone());
+        part.spawn("quick", async move {
+            sleeper.sleep(Duration::from_secs(2)).await;
+            counted.fetch_add(1, Ordering::SeqCst);
+        });
+        part.spawn("endless", std::future::pending());
+        let shutdown = supervisor.shutdown(Duration::from_secs(5));
+        tokio::pin!(shutdown);
+        for (second, done) in [(0, 0), (1, 0), (2, 1), (4, 1)] {
+            clock.set(Timestamp::from_millis(second * 1000));
+            tokio::select! {
+                biased;
+                _ = &mut shutdown => panic!("ended with work to do"),
+                () = settle() => {}
+            }
+            assert_eq!(ended.load(Ordering::SeqCst), done);
+        }
+        clock.set(Timestamp::from_millis(5000));
+        assert!(!shutdown.await, "not everything ended by itself");
+        assert!(part.stopping().is_cancelled());
+    }
+}
