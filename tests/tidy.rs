@@ -3,9 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot read the repository has failed")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 
-use jobgate_test_support::source::{Token, files, text, tokens};
+use jobgate_test_support::source::{Kind, Token, cargo_metadata, files, reachable, root, text, tokens};
+use serde_json::Value;
 
 /// Lines of a source before its tests. A longer file has two reasons to exist.
 const LONGEST: usize = 400;
@@ -18,7 +20,7 @@ const MAY_SLEEP: [&str; 2] = ["adapters/api/src/clock.rs", "tests/support/src/wa
 fn every_source_says_what_it_is_for() {
     check(&rust_files(), |file, source| {
         let first = source.lines().next().unwrap_or_default();
-        let says = first.strip_prefix("//! ").is_some_and(|rest| rest.contains(' '));
+        let says = first.strip_prefix("//! ").is_some_and(|rest| rest.len() >= 8);
         (!says).then(|| format!("{file}: the first line is `//! ` and what the file is for"))
     });
 }
@@ -73,6 +75,46 @@ fn sleeps(tokens: &[Token]) -> Option<usize> {
         (name.is("sleep") || name.is("sleep_until")) && !(tokens[index - 1].text == "." || tokens[index - 1].is("fn"))
     })?;
     Some(tokens[hit].line)
+}
+
+#[test]
+fn every_source_is_compiled() {
+    let mut compiled = BTreeSet::new();
+    for package in cargo_metadata()["packages"].as_array().unwrap() {
+        for target in package["targets"].as_array().unwrap() {
+            let path = target["src_path"].as_str().unwrap();
+            let root_file = path.strip_prefix(root().to_str().unwrap()).unwrap().trim_start_matches('/');
+            compiled.extend(reachable(root_file));
+        }
+    }
+    let dead: Vec<String> = rust_files().into_iter().filter(|file| !compiled.contains(file)).collect();
+    assert!(dead.is_empty(), "no `mod` line leads to {dead:?}");
+}
+
+/// What is not used is not depended on. A name that a crate's sources never say is not used.
+#[test]
+fn every_dependency_is_used() {
+    let mut unused = Vec::new();
+    for package in cargo_metadata()["packages"].as_array().unwrap() {
+        let manifest = package["manifest_path"].as_str().unwrap();
+        let folder =
+            manifest.strip_prefix(root().to_str().unwrap()).unwrap().trim_start_matches('/').trim_end_matches("Cargo.toml");
+        let names = |places: &[&str]| -> BTreeSet<String> {
+            let sources = places.iter().flat_map(|place| files(&format!("{folder}{place}")));
+            let sources =
+                sources.filter(|file| file.ends_with(".rs") && !(folder.is_empty() && file.starts_with("tests/support")));
+            sources.flat_map(|file| tokens(&text(&file).unwrap())).filter(|it| it.kind == Kind::Ident).map(|it| it.text).collect()
+        };
+        let (shipped, tested) = (names(&["src"]), names(&["src", "tests", "benches", "examples"]));
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let name = dependency["rename"].as_str().or(dependency["name"].as_str()).unwrap().replace('-', "_");
+            let used = if dependency["kind"] == Value::Null { &shipped } else { &tested };
+            if !used.contains(&name) {
+                unused.push(format!("{}: {name}", package["name"].as_str().unwrap()));
+            }
+        }
+    }
+    assert!(unused.is_empty(), "dependencies that no source names: {unused:#?}");
 }
 
 /// The repository speaks of the product alone: no folders of somebody's machine, no names of package registries.
@@ -150,6 +192,70 @@ fn numbered(file: &str, letter: char) -> u32 {
     let text = text(file).unwrap();
     let cells = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next());
     cells.filter_map(|cell| cell.strip_prefix(letter)?.parse().ok()).max().unwrap_or(0)
+}
+
+/// A document that points at a test or a file points at one that is there.
+#[test]
+fn documents_point_at_files_that_exist() {
+    let documents: Vec<String> = files("").into_iter().filter(|file| file.ends_with(".md")).collect();
+    assert!(documents.contains(&"ARCHITECTURE.md".to_owned()));
+    check(&documents, |file, text| {
+        let here = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        let mut links = links.filter(|link| !link.is_empty() && !link.contains("://"));
+        if let Some(gone) = links.find(|link| !root().join(here).join(link).exists()) {
+            return Some(format!("{file}: the link to {gone} leads nowhere"));
+        }
+        let mut named = text.split('`').skip(1).step_by(2).filter(|word| {
+            let first = word.split('/').next().unwrap_or_default();
+            word.contains('/')
+                && !word.contains([' ', '*', '{', '<', '\n'])
+                && !word.ends_with("NAME")
+                && ["src", "tests", "adapters", "examples", "docs"].contains(&first)
+        });
+        let gone = named.find(|path| !["", here, "adapters/template"].iter().any(|base| exists(base, path)))?;
+        Some(format!("{file}: there is no {gone}"))
+    });
+}
+
+/// Whether the path, or the source that it names without an ending, is there. `adapters/yours` is the one that a reader makes.
+fn exists(base: &str, path: &str) -> bool {
+    let path = root().join(base).join(path);
+    path.exists() || path.with_extension("rs").exists() || path.ends_with("adapters/yours")
+}
+
+/// The table of adapters says what can be built: one row, one folder, one feature, one kind in the registry.
+#[test]
+fn the_table_of_adapters_is_the_registry() {
+    let table = text("adapters/README.md").unwrap();
+    let rows: BTreeSet<String> =
+        table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|(kind, _)| kind.to_owned()).collect();
+    let folders: BTreeSet<String> =
+        files("adapters").iter().filter_map(|file| file.split('/').nth(1)).map(String::from).collect();
+    let apart = ["README.md", "api", "testkit", "template"];
+    let folders: BTreeSet<String> = folders.into_iter().filter(|it| !apart.contains(&it.as_str())).collect();
+    let metadata = cargo_metadata();
+    let root = metadata["packages"].as_array().unwrap().iter().find(|it| it["name"] == "jobgate").unwrap();
+    let features = root["features"].as_object().unwrap().keys().filter_map(|it| it.strip_prefix("adapter-"));
+    let features: BTreeSet<String> = features.map(|it| it.replace('-', "_")).collect();
+    let registry: BTreeSet<String> = jobgate::registry::Registry::built_in().iter().map(|it| it.kind().to_owned()).collect();
+    assert_eq!(rows, folders, "rows and folders");
+    assert_eq!(rows, features, "rows and features");
+    assert_eq!(rows, registry, "rows and the registry");
+}
+
+/// Every example is a configuration without problems, and says at its head what it is for.
+#[test]
+fn every_example_is_accepted() {
+    let examples: Vec<String> = files("examples").into_iter().filter(|it| it.ends_with(".yaml")).collect();
+    check(&examples, |file, text| {
+        let output = Command::new(env!("CARGO_BIN_EXE_jobgate")).arg("check").arg(file).current_dir(root()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        if !output.status.success() {
+            return Some(format!("{file}: {said}"));
+        }
+        (!text.starts_with("# ")).then(|| format!("{file}: the first line is `# ` and what the example is for"))
+    });
 }
 
 #[test]
