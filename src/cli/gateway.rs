@@ -7,7 +7,7 @@ use jobgate_adapter_api::{EnvAndFiles, OsRandom};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::args::{ServeArgs, SourceArgs};
+use super::args::{LogFormat, ServeArgs, SourceArgs};
 use super::check::read;
 use super::out::{Ended, Failure, code, note};
 use crate::config;
@@ -53,14 +53,19 @@ pub(super) fn choose(args: &SourceArgs) -> Result<Chosen, Failure> {
     Ok(Chosen { source: Source { checked, text, file: name }, built_in })
 }
 
-pub(super) async fn http(args: &ServeArgs) -> Ended {
+pub(super) async fn http(args: &ServeArgs, format: LogFormat) -> Ended {
     let Chosen { mut source, built_in } = choose(&args.source)?;
     if let Some(address) = &args.listen {
         source.checked.server.listen_on(address).map_err(|problem| Failure::usage(format!("--listen: {problem}")))?;
     }
     let plan = Arc::new(Plan::build(source, world()).map_err(plan_failure)?);
     let stop = stop_signal()?;
-    serve::http(plan, stop, |ready| welcome(ready, built_in)).await.map_err(serve_failure)?;
+    let told = |ready: Ready| match format {
+        // Whoever reads JSON reads nothing else.
+        LogFormat::Json => tracing::info!(address = %ready.address, holder = ready.holder, "ready"),
+        LogFormat::Text => welcome(ready, built_in),
+    };
+    serve::http(plan, stop, told).await.map_err(serve_failure)?;
     Ok(0)
 }
 
@@ -88,7 +93,7 @@ fn stop_signal() -> Result<CancellationToken, Failure> {
                     _ = interrupt.recv() => {}
                 }
                 if first {
-                    note("stopping; a second signal ends at once");
+                    tracing::info!("stopping; a second signal ends at once");
                     told.cancel();
                 }
             }

@@ -58,7 +58,7 @@ fn dispatch(cli: Cli) -> Ended {
         Command::Tasks(TasksCommand::Answer(args)) => blocking(tasks::answer(&args, clock)),
         Command::Tasks(TasksCommand::List(args)) => blocking(operator::list(&args)),
         Command::Tasks(TasksCommand::Audit(args)) => blocking(operator::audit(&args)),
-        Command::Serve(args) => blocking(gateway::http(&args)),
+        Command::Serve(args) => blocking(gateway::http(&args, cli.log.log_format)),
         Command::Stdio(args) => blocking(gateway::pipe(&args)),
         Command::Store(command) => blocking(store::run(command)),
     }

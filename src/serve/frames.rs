@@ -48,6 +48,8 @@ pub(super) enum Ask {
         /// Which one.
         id: u64,
     },
+    /// Are you there?
+    Ping,
     /// An operator's question.
     Operator {
         /// Names it on this connection.
@@ -106,6 +108,8 @@ pub(super) enum Tell {
         /// To which message.
         id: u64,
     },
+    /// I am.
+    Pong,
     /// The answer to an operator: JSON in the body, or why not.
     Operator {
         /// To which question.

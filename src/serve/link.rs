@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::frames::{self, Ask, Tell, VERSION};
 use super::plan::World;
 use super::socket;
+use crate::domain::{Clock, Timestamp};
 use crate::engine::Supervisor;
 use crate::mcp::RequestContext;
 
@@ -25,6 +26,10 @@ const WAITING: usize = 256;
 const BEHIND: usize = 1024;
 /// How long a holder may take to say hello.
 const HELLO: Duration = Duration::from_secs(5);
+/// How often the holder is asked whether it is there.
+const PING: Duration = Duration::from_secs(5);
+/// A holder that says nothing for this long is as good as gone: stopped, or stuck.
+const SILENCE: Duration = Duration::from_secs(20);
 
 /// A connection to the holder.
 #[derive(Debug)]
@@ -80,7 +85,8 @@ impl Link {
         let (out, asks) = mpsc::channel(WAITING);
         let link =
             Arc::new(Self { out, pending: Mutex::default(), next: AtomicU64::new(1), lost: CancellationToken::new(), pid });
-        supervisor.spawn("link to the holder", carry(link.clone(), stream, asks, supervisor.stopping().clone()));
+        let carrying = carry(link.clone(), stream, asks, world.clock.clone(), supervisor.stopping().clone());
+        supervisor.spawn("link to the holder", carrying);
         Ok(link)
     }
 
@@ -126,7 +132,7 @@ impl Link {
             Tell::One { id, status } => (id, Piece::One { status, body }, true),
             Tell::Part { id } => (id, Piece::Part(body), false),
             Tell::End { id } => (id, Piece::End, true),
-            Tell::Hello { .. } | Tell::Operator { .. } => return,
+            Tell::Hello { .. } | Tell::Operator { .. } | Tell::Pong => return,
         };
         let mut pending = self.pending();
         let taken = pending.get(&id).is_some_and(|waiting| waiting.try_send(piece).is_ok());
@@ -141,14 +147,32 @@ impl Link {
 }
 
 /// Carries frames both ways until one side is gone or this process stops.
-async fn carry(link: Arc<Link>, stream: UnixStream, mut asks: mpsc::Receiver<(Ask, Bytes)>, stopping: CancellationToken) {
+async fn carry(
+    link: Arc<Link>,
+    stream: UnixStream,
+    mut asks: mpsc::Receiver<(Ask, Bytes)>,
+    clock: Arc<dyn Clock>,
+    stopping: CancellationToken,
+) {
     let (read, mut write) = stream.into_split();
     let mut read = BufReader::new(read);
+    let heard = AtomicI64::new(clock.now().as_millis());
     let reading = async {
         while let Some((tell, body)) = frames::read::<Tell>(&mut read).await? {
+            heard.store(clock.now().as_millis(), Ordering::Relaxed);
             link.deliver(tell, body);
         }
         io::Result::Ok(())
+    };
+    let listening = async {
+        loop {
+            clock.sleep(PING).await;
+            if clock.now().since(Timestamp::from_millis(heard.load(Ordering::Relaxed))) > SILENCE {
+                return io::Result::Err(io::Error::new(io::ErrorKind::TimedOut, "the holder says nothing any more"));
+            }
+            // Where there is no room, much has been asked, and silence tells as well.
+            link.out.try_send((Ask::Ping, Bytes::new())).ok();
+        }
     };
     let writing = async {
         while let Some((ask, body)) = asks.recv().await {
@@ -159,10 +183,11 @@ async fn carry(link: Arc<Link>, stream: UnixStream, mut asks: mpsc::Receiver<(As
     let ended = tokio::select! {
         ended = reading => ended,
         ended = writing => ended,
+        ended = listening => ended,
         () = stopping.cancelled() => Ok(()),
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "the link to the holder broke");
+        tracing::warn!(%error, holder = link.pid, "the link to the holder broke");
     }
     link.lost.cancel();
     link.pending().clear();
@@ -200,5 +225,48 @@ impl Drop for Answer {
             self.link.pending().remove(&self.id);
             self.link.forget(self.id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jobgate_adapter_api::{EnvAndFiles, ManualClock, OsRandom};
+
+    use super::*;
+    use crate::domain::Principal;
+    use crate::mcp::Streams;
+
+    /// A holder that is stopped in its tracks keeps nobody waiting for ever.
+    #[tokio::test]
+    async fn a_holder_that_falls_silent_is_as_good_as_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::new(Timestamp::from_millis(0)));
+        let world = World { clock: clock.clone(), random: Arc::new(OsRandom), secrets: Arc::new(EnvAndFiles) };
+        let supervisor = Supervisor::new(clock.clone());
+        let listener = socket::bind(folder.path(), &OsRandom).unwrap();
+        let (link, holder) = tokio::join!(Link::connect(folder.path(), &world, &supervisor), async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            frames::write(&mut stream, &Tell::Hello { version: VERSION, pid: 7 }, b"").await.unwrap();
+            stream
+        });
+        let link = link.unwrap();
+        let context = RequestContext {
+            principal: Principal::local(),
+            headers: None,
+            streams: Streams::Wanted,
+            cancel: CancellationToken::new(),
+        };
+        let mut answer = link.ask(&context, Bytes::from_static(b"{}"), true).await.unwrap();
+        let silence = async {
+            while !link.lost().is_cancelled() {
+                clock.advance(PING);
+                tokio::task::yield_now().await;
+            }
+        };
+        let (next, ()) = tokio::join!(answer.next(), silence);
+        assert!(matches!(next, Next::Lost), "{next:?}");
+        assert!(clock.now() > Timestamp::default().plus(SILENCE), "it was given its time");
+        drop(holder);
+        supervisor.kill().await;
     }
 }

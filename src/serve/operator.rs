@@ -129,7 +129,12 @@ async fn over_socket(folder: &Path, question: &OperatorQuestion, world: &World) 
             match tell {
                 Tell::Hello { version: VERSION, .. } => {}
                 Tell::Operator { error, .. } => return Ok(error.map_or(Ok(body), Err)),
-                Tell::Hello { .. } | Tell::Accepted { .. } | Tell::One { .. } | Tell::Part { .. } | Tell::End { .. } => break,
+                Tell::Hello { .. }
+                | Tell::Accepted { .. }
+                | Tell::One { .. }
+                | Tell::Part { .. }
+                | Tell::End { .. }
+                | Tell::Pong => break,
             }
         }
         Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the holder went away"))

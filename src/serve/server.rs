@@ -115,6 +115,9 @@ async fn answer_all(read: &mut BufReader<OwnedReadHalf>, shared: &Shared, out: &
                     cancel.cancel();
                 }
             }
+            Ask::Ping => {
+                out.send((Tell::Pong, Bytes::new())).await.ok();
+            }
             Ask::Operator { id, question } => {
                 let (body, error) = match operator::answer(&*shared.store, &question).await {
                     Ok(body) => (body, None),
