@@ -255,8 +255,14 @@ impl Core {
             unsupported()
         };
         let mut events = vec![(event, Cause::Delivery)];
-        // While the cancel does not get through, the job may end by itself.
-        if matches!(events[0].0, TaskEvent::CancelFailed(_))
+        // A job that took the cancel has often stopped at once; one that has not been told may end by itself.
+        let look = match events[0].0 {
+            TaskEvent::CancelAnswered(CancelOutcome::Requested | CancelOutcome::AlreadyEnded) | TaskEvent::CancelFailed(_) => {
+                true
+            }
+            _ => false,
+        };
+        if look
             && has_live_job(task)
             && let Ok(turn) = runtime.gate.turn(pass).await
             && let Ok(seen) = self.look(runtime, task, job, turn).await
