@@ -109,6 +109,7 @@ struct World {
     crashes: u32,
     /// What callers were told, by their key.
     held: BTreeMap<u64, TaskId>,
+    /// What callers wanted stopped.
     cancelled: Vec<u64>,
 }
 
@@ -219,9 +220,10 @@ impl World {
                 }
             }
             (3, Some(id)) if n < 2 => {
+                // The wish may be recorded though its answer never comes.
+                self.cancelled.push(n);
                 if let Some(task) = self.alive(engine.cancel(&me(), &id, n == 1)).await {
                     task.unwrap();
-                    self.cancelled.push(n);
                 }
             }
             (4..=5, Some(id)) => drop(self.alive(self.answer(id)).await),
