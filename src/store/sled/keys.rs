@@ -3,13 +3,13 @@
 //! | letter | found by | holds |
 //! |---|---|---|
 //! | `t` | task | the record |
+//! | `t` | task, `a`, revision, place | one entry of the audit trail; beside the record, so that a change touches one page for both |
 //! | `w` | task | what is still to be watched of it: live, due, owner, provider |
 //! | `c` | created, task | nothing: everybody's tasks in order |
 //! | `o` | owner, created, task | nothing: an owner's tasks in order |
 //! | `e` | end of life, task | nothing |
 //! | `j` | provider and job, created, task | nothing |
 //! | `k` | owner, tool and caller key | the task |
-//! | `a` | task, revision, place | one entry of the audit trail |
 //! | `b` | body, task | nothing: who needs the body |
 //! | `s` | name | a seed |
 //! | `m` | | counts, see [`super::meta`] |
@@ -64,15 +64,20 @@ pub(super) fn caller_key(owner: &Principal, tool: &ToolName, caller: &CallerKey)
     key(b'k', &[&hash(&[owner.tenant(), owner.name(), tool.as_str(), &caller.key])])
 }
 
+/// The task whose record has this key; `None` for an entry of an audit trail.
+pub(super) fn record_of(key: &[u8]) -> Option<TaskId> {
+    key.strip_prefix(b"t")?.try_into().ok().map(TaskId::from_bytes)
+}
+
 /// The prefix of a task's audit trail.
 pub(super) fn trail(id: TaskId) -> Vec<u8> {
-    key(b'a', &[id.as_bytes()])
+    key(b't', &[id.as_bytes(), b"a"])
 }
 
 pub(super) fn audit(id: TaskId, revision: Revision, place: usize) -> Vec<u8> {
     // A commit has a handful of entries; should one ever have 65536, the last ones share a place.
     let place = u16::try_from(place).unwrap_or(u16::MAX);
-    key(b'a', &[id.as_bytes(), &revision.0.to_be_bytes(), &place.to_be_bytes()])
+    key(b't', &[id.as_bytes(), b"a", &revision.0.to_be_bytes(), &place.to_be_bytes()])
 }
 
 /// The prefix of those who need a body.

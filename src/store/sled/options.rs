@@ -11,7 +11,7 @@ use crate::domain::{Status, Timestamp};
 pub struct SledOptions {
     /// The data folder; made if it is not there.
     pub path: PathBuf,
-    /// Bytes of sled's own cache. Plan for about 50 MiB more than this and [`Self::task_cache_bytes`] in memory.
+    /// Bytes of sled's own cache. Plan for three times this and [`Self::task_cache_bytes`] together in memory, and half a KiB a task.
     pub cache_bytes: u64,
     /// Bytes of tasks kept at hand, so that reading one of them asks no disk.
     pub task_cache_bytes: u64,
@@ -31,8 +31,8 @@ impl SledOptions {
         const MIB: u64 = 1 << 20;
         Self {
             path: path.into(),
-            cache_bytes: 64 * MIB,
-            task_cache_bytes: 32 * MIB,
+            cache_bytes: 32 * MIB,
+            task_cache_bytes: 24 * MIB,
             reserve_bytes: 64 * MIB,
             keep_exports: 2,
             compact_above_bytes: 64 * MIB,
