@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 
 use super::gate::Gate;
 use super::notify::Hub;
+use super::outputs::Outputs;
 use super::{EngineLimits, Provider, Supervisor};
 use crate::domain::{
     Category, Cause, Clock, Fault, IllegalTransition, JobState, Principal, ProviderName, Random, Task, TaskError, TaskEvent,
@@ -25,6 +26,7 @@ pub(super) struct Core {
     pub(super) tools: BTreeMap<String, Arc<Tool>>,
     pub(super) providers: BTreeMap<ProviderName, Arc<Runtime>>,
     pub(super) limits: EngineLimits,
+    pub(super) outputs: Outputs,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) random: Arc<dyn Random>,
     pub(super) hub: Arc<Hub>,
@@ -114,6 +116,7 @@ pub(super) struct CoreParts {
     pub(super) tools: BTreeMap<String, Arc<Tool>>,
     pub(super) providers: BTreeMap<ProviderName, Arc<Runtime>>,
     pub(super) limits: EngineLimits,
+    pub(super) outputs: Outputs,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) random: Arc<dyn Random>,
     pub(super) supervisor: Supervisor,
@@ -126,6 +129,7 @@ impl Core {
             tools: parts.tools,
             providers: parts.providers,
             limits: parts.limits,
+            outputs: parts.outputs,
             hub: Arc::new(Hub::new(parts.supervisor.stopping().clone())),
             supervisor: parts.supervisor,
             started_at: parts.clock.now(),

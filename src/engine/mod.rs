@@ -9,6 +9,7 @@ mod cap;
 mod core;
 mod gate;
 mod notify;
+mod outputs;
 mod parts;
 mod plain;
 mod poller;
@@ -55,9 +56,10 @@ impl Engine {
         if let Some(tool) = tools.iter().find(|tool| !providers.contains_key(&tool.provider)) {
             return Err(EngineError::UnknownProvider { tool: tool.name.clone(), provider: tool.provider.clone() });
         }
-        let tools = tools.into_iter().map(|tool| (tool.name.as_str().to_owned(), Arc::new(tool))).collect();
+        let tools: BTreeMap<_, _> = tools.into_iter().map(|tool| (tool.name.as_str().to_owned(), Arc::new(tool))).collect();
         let supervisor = supervisor.part();
-        let core = Arc::new(Core::new(CoreParts { store, tools, providers, limits, clock, random, supervisor }));
+        let outputs = outputs::Outputs::compile(tools.values())?;
+        let core = Arc::new(Core::new(CoreParts { store, tools, providers, limits, outputs, clock, random, supervisor }));
         for runtime in core.providers.values() {
             let taken_up = recover::spread(&core, runtime).await?;
             if taken_up > 0 {

@@ -109,6 +109,14 @@ pub enum EngineError {
         /// What it names.
         provider: ProviderName,
     },
+    /// A tool's output schema is none.
+    #[error("the output schema of tool `{tool}` is no JSON Schema: {reason}")]
+    OutputSchema {
+        /// The tool.
+        tool: ToolName,
+        /// Why not.
+        reason: String,
+    },
     /// The store does not answer.
     #[error(transparent)]
     Store(#[from] StoreError),

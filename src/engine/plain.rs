@@ -7,7 +7,6 @@ use jobgate_adapter_api::{AdapterError, CallContext, ErrorKind, Operation, Retry
 use tokio::sync::mpsc;
 
 use super::call::submit_key;
-use super::cap::cap;
 use super::core::{Core, Runtime};
 use super::{Call, CallError, Update};
 use crate::domain::{Category, JobOutput, JobRef, JobState, Observation, PollPolicy, TaskError, Timestamp, Tool, ToolResult};
@@ -72,6 +71,7 @@ impl Plain<'_> {
         loop {
             let mut asked = None;
             if let Some(seen) = seen.take() {
+                let seen = self.core.taken(self.tool.name.as_str(), seen);
                 asked = seen.next_poll;
                 job = seen.learned.iter().fold(job, |job, (name, value)| job.with(name, value));
                 *known = Some(job.clone());
@@ -93,7 +93,7 @@ impl Plain<'_> {
             seen = match self.call(Operation::Poll, self.runtime.provider.adapter.poll(&self.cx, &job)).await {
                 Ok(seen) => {
                     missing_since = None;
-                    Some(cap(seen, self.core.limits.max_result_bytes))
+                    Some(seen)
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     let since = *missing_since.get_or_insert(self.core.clock.now());

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use jobgate_adapter_api::{AdapterError, ErrorKind, Operation, Retry, SubmitRequest, Submitted};
 
-use super::cap::cap;
 use super::core::{ChangeError, Core, Runtime, asked, fault, for_good};
 use super::gate::{Pass, Turn};
 use super::work::Then;
@@ -63,9 +62,7 @@ impl Core {
             Ok(Submitted { job, observation }) => {
                 let mut events = vec![(TaskEvent::Accepted(job.clone()), Cause::Submit)];
                 let waiting = observation.as_ref().and_then(|seen| seen.next_poll);
-                events.extend(
-                    observation.map(|seen| (TaskEvent::Observed(cap(seen, self.limits.max_result_bytes)), Cause::Submit)),
-                );
+                events.extend(observation.map(|seen| (TaskEvent::Observed(self.taken(task.tool.as_str(), seen)), Cause::Submit)));
                 self.record(task, waiting, |now| accepted(now, &events)).await
             }
             Err(error) => {

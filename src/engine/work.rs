@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use jobgate_adapter_api::{AdapterError, ErrorKind, Observation, Operation, Retry};
 
-use super::cap::cap;
 use super::core::{ChangeError, Core, Runtime, asked, fault, for_good, has_live_job, strike};
 use super::gate::{Pass, Turn};
 use crate::domain::{
@@ -129,7 +128,7 @@ impl Core {
         if let JobState::Unrecognized(word) = &seen.state {
             runtime.note_strange(task.tool.as_str(), word);
         }
-        Ok(cap(seen, self.limits.max_result_bytes))
+        Ok(self.taken(task.tool.as_str(), seen))
     }
 
     async fn poll(&self, runtime: &Runtime, task: &Arc<Task>, job: &JobRef, turn: Turn) -> Result<Then, ChangeError> {
@@ -256,12 +255,10 @@ impl Core {
         };
         let mut events = vec![(event, Cause::Delivery)];
         // A job that took the cancel has often stopped at once; one that has not been told may end by itself.
-        let look = match events[0].0 {
-            TaskEvent::CancelAnswered(CancelOutcome::Requested | CancelOutcome::AlreadyEnded) | TaskEvent::CancelFailed(_) => {
-                true
-            }
-            _ => false,
-        };
+        let look = matches!(
+            events[0].0,
+            TaskEvent::CancelAnswered(CancelOutcome::Requested | CancelOutcome::AlreadyEnded) | TaskEvent::CancelFailed(_)
+        );
         if look
             && has_live_job(task)
             && let Ok(turn) = runtime.gate.turn(pass).await

@@ -1,8 +1,9 @@
 //! How a job is watched: pace, faults, limits (requirements B9, D1, F4, K1, K3).
 
-use jobgate::domain::{ErrorKind, JobState, Observation, Status};
+use jobgate::domain::{ErrorKind, JobOutput, JobState, Observation, Outcome, Status};
 use jobgate::engine::Rate;
 use jobgate_adapter_api::{Clock as _, Operation, Retry, Timestamp};
+use serde_json::json;
 
 use crate::fake::{Trouble, done, running};
 use crate::rig::{HOUR, MINUTE, Rig, SECOND, failure, result};
@@ -269,4 +270,23 @@ async fn a_large_result_is_cut() {
     let task = rig.task(1).await;
     let (is_error, text) = result(&rig.end(&task.id, MINUTE).await);
     assert!(!is_error && text.starts_with(&"x".repeat(100)) && text.contains("1000 bytes"), "{text}");
+}
+
+/// D5, B4: a tool that promises a shape of its result never hands over another; what the job said can still be read.
+#[tokio::test]
+async fn a_result_that_breaks_its_tools_promise_is_a_failure_that_says_so() {
+    let mut rig = Rig::new();
+    rig.output_schema = Some(json!({"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"]}));
+    rig.start().await;
+    let with = |data: serde_json::Value| Observation::new(JobState::Succeeded(JobOutput::text("rendered").with_data(data)));
+    rig.fake.plan([with(json!({"url": 7}))]);
+    let ended = rig.task(1).await.id;
+    let ended = rig.end(&ended, MINUTE).await;
+    let Some(Outcome::Result(kept)) = ended.outcome() else { panic!("{ended:?}") };
+    assert_eq!((ended.status(), kept.is_error, &kept.output.data), (Status::Completed, true, &None));
+    let texts: Vec<_> = kept.output.parts.iter().map(|part| format!("{part:?}")).collect();
+    assert!(texts[0].contains("/url") && texts[0].contains("output schema") && texts[1].contains("rendered"), "{texts:?}");
+    rig.fake.plan([with(json!({"url": "https://videos.example.com/1"}))]);
+    let fits = rig.task(2).await.id;
+    assert!(!result(&rig.end(&fits, MINUTE).await).0);
 }
