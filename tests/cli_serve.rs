@@ -1,7 +1,5 @@
 //! `jobgate serve` and `jobgate stdio` as an operator meets them: what they say, how they stop, what they need.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;

@@ -18,7 +18,7 @@ const MOST_ROUNDS: usize = 20;
 
 pub(super) async fn run(args: &CallArgs, clock: Arc<dyn Clock>, random: &dyn Random) -> Ended {
     let remote = Remote::connect(&args.remote.url, clock.clone()).await?;
-    let ended = call(args, &remote, clock, random).await;
+    let ended = Box::pin(call(args, &remote, clock, random)).await;
     remote.close().await;
     ended
 }
@@ -32,7 +32,11 @@ async fn call(args: &CallArgs, remote: &Remote, clock: Arc<dyn Clock>, random: &
     let mut answers = None;
     let mut answered_by_words = false;
     for _ in 0..MOST_ROUNDS {
-        let task = match remote.call(&tool.name, arguments.clone(), &key, answers.take()).await? {
+        let task = match remote
+            .call(&tool.name, arguments.clone(), &key, answers.take())
+            .await
+            .map_err(|failure| heard(failure, &key))?
+        {
             Called::Result(value) => return Ok(show::tool_result(&value, args.remote.output)),
             Called::Questions { requests, state } => {
                 let words =
@@ -72,6 +76,14 @@ async fn call(args: &CallArgs, remote: &Remote, clock: Arc<dyn Clock>, random: &
         return follow(remote, task, &tool.name, &manners).await;
     }
     Err(Failure::new(format!("the tool asked more than {MOST_ROUNDS} rounds of questions before its job")))
+}
+
+/// A call that was lost on its way may have been heard: its key makes a second try harmless.
+fn heard(failure: Failure, key: &str) -> Failure {
+    if failure.lost {
+        return failure.hint(format!("the call may have been heard; repeated with `--key {key}` it starts no second job"));
+    }
+    failure
 }
 
 fn find<'a>(tools: &'a [RemoteTool], name: &str) -> Result<&'a RemoteTool, Failure> {

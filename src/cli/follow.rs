@@ -127,7 +127,7 @@ pub(super) async fn follow(remote: &Remote, mut task: TaskView, tool: &str, mann
                 lost = 0;
                 task
             }
-            Err(failure) if lost < LOST_POLLS && failure.message.starts_with("the connection") => {
+            Err(failure) if lost < LOST_POLLS && failure.lost => {
                 lost += 1;
                 line.note(&format!("{}; trying again", failure.message));
                 task

@@ -262,7 +262,7 @@ pub(super) fn nobody_answers(requests: &Value, go_on: Option<&str>) -> Failure {
         Some(id) => format!("answer with `jobgate tasks answer {id} {words}`"),
         None => format!("answer with {words}"),
     };
-    Failure { code: code::ANSWER_NEEDED, message: format!("an answer is needed: {}", asked.join(", ")), hint: Some(hint) }
+    Failure { code: code::ANSWER_NEEDED, ..Failure::new(format!("an answer is needed: {}", asked.join(", "))) }.hint(hint)
 }
 
 #[cfg(test)]

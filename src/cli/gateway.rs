@@ -42,11 +42,8 @@ pub(super) fn choose(args: &SourceArgs) -> Result<Chosen, Failure> {
             return Err(Failure::usage(format!("there is no ./{USUAL}, and this build has no built-in tools")).hint(hint));
         }
     };
-    let mut checked = config::load(&text, &name, &Registry::built_in()).map_err(|problems| Failure {
-        code: code::USAGE,
-        message: format!("the configuration is wrong:\n{problems}"),
-        hint: None,
-    })?;
+    let mut checked = config::load(&text, &name, &Registry::built_in())
+        .map_err(|problems| Failure::usage(format!("the configuration is wrong:\n{problems}")))?;
     if let Some(data) = &args.data {
         checked.store.path.clone_from(data);
     }
@@ -133,9 +130,7 @@ Your own job API: write ./{USUAL}; `jobgate schema` gives editors its words, `jo
 
 fn plan_failure(error: PlanError) -> Failure {
     match error {
-        PlanError::Configuration(problems) => {
-            Failure { code: code::USAGE, message: format!("the configuration cannot be used:\n{problems}"), hint: None }
-        }
+        PlanError::Configuration(problems) => Failure::usage(format!("the configuration cannot be used:\n{problems}")),
         PlanError::Transport(reason) => Failure::new(reason),
     }
 }

@@ -28,11 +28,13 @@ pub(super) struct Failure {
     pub(super) message: String,
     /// What to do next.
     pub(super) hint: Option<String>,
+    /// The connection broke: nobody knows whether the request was heard.
+    pub(super) lost: bool,
 }
 
 impl Failure {
     pub(super) fn new(message: impl Into<String>) -> Self {
-        Self { code: code::ERROR, message: message.into(), hint: None }
+        Self { code: code::ERROR, message: message.into(), hint: None, lost: false }
     }
 
     pub(super) fn usage(message: impl Into<String>) -> Self {

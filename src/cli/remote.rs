@@ -13,10 +13,12 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{RoleClient, ServiceError};
 use serde_json::{Map, Value, json};
 
-use super::out::{Failure, code};
+use super::out::Failure;
 
-/// No answer of the gateway takes longer, short of a blocking call, which its tool bounds.
-const PATIENCE: Duration = Duration::from_secs(150);
+/// No answer of the gateway takes longer, short of a call.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A call may block for as long as its tool allows.
+const CALL_PATIENCE: Duration = Duration::from_secs(60 * 60);
 
 /// A connection.
 pub(super) struct Remote {
@@ -109,10 +111,14 @@ impl Remote {
 
     /// Waits for an answer, but not without end.
     async fn bounded<T>(&self, answer: impl Future<Output = Result<T, ServiceError>>) -> Result<T, Failure> {
+        self.within(PATIENCE, answer).await
+    }
+
+    async fn within<T>(&self, limit: Duration, answer: impl Future<Output = Result<T, ServiceError>>) -> Result<T, Failure> {
         tokio::select! {
             answer = answer => answer.map_err(|error| self.failure(error)),
-            () = self.clock.sleep(PATIENCE) => {
-                Err(Failure::new(format!("{} does not answer within {} s", self.url, PATIENCE.as_secs())))
+            () = self.clock.sleep(limit) => {
+                Err(Failure { lost: true, ..Failure::new(format!("{} does not answer within {} s", self.url, limit.as_secs())) })
             }
         }
     }
@@ -120,12 +126,14 @@ impl Remote {
     fn failure(&self, error: ServiceError) -> Failure {
         match error {
             ServiceError::McpError(error) => Failure::new(format!("{} ({})", error.message, error.code.0)),
-            ServiceError::TransportSend(error) => {
-                Failure::new(format!("the connection to {} is lost: {}", self.url, innermost(error.error.as_ref())))
-            }
-            ServiceError::TransportClosed => Failure::new(format!("the connection to {} is lost", self.url)),
+            ServiceError::TransportSend(error) => self.lost(&format!(": {}", innermost(error.error.as_ref()))),
+            ServiceError::TransportClosed => self.lost(""),
             other => Failure::new(other.to_string()),
         }
+    }
+
+    fn lost(&self, reason: &str) -> Failure {
+        Failure { lost: true, ..Failure::new(format!("the connection to {} is lost{reason}", self.url)) }
     }
 
     /// All tools.
@@ -155,7 +163,7 @@ impl Remote {
             params.request_state = state;
         }
         let as_json = |error: serde_json::Error| Failure::new(format!("the gateway's answer cannot be read: {error}"));
-        match self.bounded(self.client.call_tool_once(params)).await? {
+        match self.within(CALL_PATIENCE, self.client.call_tool_once(params)).await? {
             CallToolResponse::Complete(result) => Ok(Called::Result(serde_json::to_value(result).map_err(as_json)?)),
             CallToolResponse::InputRequired(result) => Ok(Called::Questions {
                 requests: serde_json::to_value(result.input_requests).map_err(as_json)?,
@@ -194,7 +202,7 @@ impl Remote {
 /// A task that is not there is worth a better word than the protocol has.
 fn unknown(failure: Failure, id: &str) -> Failure {
     if failure.message.ends_with("(-32602)") {
-        return Failure { code: code::ERROR, ..failure }.hint(format!(
+        return failure.hint(format!(
             "is `{id}` the whole id, and has the task's life not ended? `jobgate tasks list` shows what there is"
         ));
     }

@@ -108,12 +108,16 @@ impl Holder {
         Ok(Self { frontend, engine, supervisor, sockets, plan: plan.clone() })
     }
 
-    /// Lets go of everything: other processes first, so that they look for the next holder, then the engine, then the store.
-    pub(super) async fn shutdown(&self) {
-        let grace = self.plan.server.shutdown_grace;
+    /// Sends the other processes on to the next holder: what they asked here is asked there again.
+    pub(super) fn hand_over(&self) {
         // Whoever comes next binds a socket of its own; until then nobody shall find this one.
         std::fs::remove_file(socket::path(&self.plan.store.path)).ok();
         self.sockets.stopping().cancel();
+    }
+
+    /// Lets go of everything: the engine, and then the store. After [`Self::hand_over`].
+    pub(super) async fn shutdown(&self) {
+        let grace = self.plan.server.shutdown_grace;
         tokio::join!(self.sockets.shutdown(grace), self.engine.shutdown());
         self.supervisor.shutdown(grace).await;
     }

@@ -87,8 +87,9 @@ pub async fn http(plan: Arc<Plan>, stop: CancellationToken, ready: impl FnOnce(R
     });
     let connections = supervisor.part();
     let serving = http::serve(listener, router, ConnectionLimits::default(), world.clock.clone(), connections.clone());
-    connections.spawn("http", serving);
+    // The socket takes connections already; they are served from the next line on.
     ready(Ready { address, holder: switch.holder() });
+    connections.spawn("http", serving);
     let ended = ended(&switch, &stop).await;
     switch.hang_up();
     if switch.holder().is_some() {

@@ -105,9 +105,13 @@ impl Switch {
 
     /// Lets go of the store or of its holder.
     pub(super) async fn shutdown(&self, grace: Duration) {
-        self.supervisor.stopping().cancel();
         let current = self.current.borrow().clone();
-        if let Current::Here(holder) = current {
+        if let Current::Here(holder) = &current {
+            // Before anything here stops: what others asked must not be answered with that.
+            holder.hand_over();
+        }
+        self.supervisor.stopping().cancel();
+        if let Current::Here(holder) = &current {
             holder.shutdown().await;
         }
         self.supervisor.shutdown(grace).await;
