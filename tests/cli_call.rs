@@ -37,6 +37,16 @@ tools:
         States:
           W: { Type: Wait, SecondsPath: $.seconds, Comment: working hard, Next: D }
           D: { Type: Pass, Result: { done: true }, End: true }
+  count:
+    provider: jobs
+    description: Counts while it works.
+    task: { poll: { initial: 100ms, max: 200ms } }
+    job:
+      machine:
+        StartAt: W
+        States:
+          W: { Type: Wait, Seconds: 1.5, Comment: loading rows, MockProgress: { from: 0, done: 1000, total: 1000, steps: 5 }, Next: D }
+          D: { Type: Pass, Result: { done: true }, End: true }
   fail:
     provider: jobs
     description: Fails.
@@ -167,6 +177,10 @@ async fn every_end_has_its_code() {
     assert_eq!(done.json()["done"], true);
     assert!(done.err.starts_with("task task_"), "the id comes first: {}", done.err);
     assert!(done.err.contains("working hard"), "{}", done.err);
+
+    // B7: the provider's own counts.
+    let counted = place.run(&["call", "count"]).ends(0);
+    assert!(counted.err.contains("loading rows (") && counted.err.contains(" of 1000)"), "{}", counted.err);
 
     let failed = place.run(&["call", "fail"]).ends(3);
     assert!(failed.out.contains("A pipe burst.") && failed.err.contains("the job failed"), "{}{}", failed.out, failed.err);

@@ -1,5 +1,6 @@
 //! What is sent: the shapes of 2026-07-28 and of the tasks extension, borrowed from the domain's values.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
@@ -91,8 +92,8 @@ impl Serialize for TaskView<'_> {
         }
         map.serialize_entry("taskId", &Shown(task.id))?;
         map.serialize_entry("status", task.status().as_str())?;
-        if let Some(message) = &task.message {
-            map.serialize_entry("statusMessage", message)?;
+        if let Some(message) = status_message(task) {
+            map.serialize_entry("statusMessage", &message)?;
         }
         map.serialize_entry("createdAt", &Shown(task.created_at))?;
         map.serialize_entry("lastUpdatedAt", &Shown(task.updated_at))?;
@@ -116,6 +117,23 @@ impl Serialize for TaskView<'_> {
             Frame::Created | Frame::Got => map.serialize_entry("_meta", &ServerMeta)?,
         }
         map.end()
+    }
+}
+
+/// What people read of a task: the stage, and the provider's own counts where it gave them (requirement B7).
+fn status_message(task: &Task) -> Option<Cow<'_, str>> {
+    let message = task.message.as_deref();
+    let Some(progress) = task.progress.filter(|_| !task.is_ended()) else { return message.map(Cow::Borrowed) };
+    let short = |number: f64| (number * 10.0).round() / 10.0;
+    let counts = match progress.total {
+        Some(total) => format!("{} of {}", short(progress.done), short(total)),
+        None => short(progress.done).to_string(),
+    };
+    match message {
+        // A provider that says its counts itself needs no help.
+        Some(message) if message.contains(&counts) => Some(Cow::Borrowed(message)),
+        Some(message) => Some(Cow::Owned(format!("{message} ({counts})"))),
+        None => Some(Cow::Owned(counts)),
     }
 }
 
