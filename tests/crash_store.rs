@@ -8,6 +8,8 @@ use std::io::{BufRead as _, BufReader, Cursor, Read as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use store_writer::ALL_SIZES;
+
 /// Says to the test that it is the writer, and where.
 const WRITE_TO: &str = "JOBGATE_CRASH_WRITER";
 
@@ -17,7 +19,7 @@ fn what_was_acknowledged_survives_kill_9() {
     if let Some(place) = env::var_os(WRITE_TO) {
         let place = place.into_string().unwrap();
         let (first, dir) = place.split_once(':').unwrap();
-        store_writer::write_for_ever(Path::new(dir), first.parse().unwrap(), std::io::stdout());
+        store_writer::write_for_ever(Path::new(dir), first.parse().unwrap(), ALL_SIZES, std::io::stdout());
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -41,7 +43,7 @@ fn what_was_acknowledged_survives_kill_9() {
         lines.read_to_string(&mut acks).unwrap();
         writer.wait().unwrap();
         acks.push('\n');
-        let count = store_writer::check(&data, Cursor::new(&acks));
+        let count = store_writer::check(&data, ALL_SIZES, Cursor::new(&acks));
         assert!(count >= 150);
     }
 }

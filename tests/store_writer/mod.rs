@@ -17,8 +17,11 @@ use jobgate::store::{AuditEntry, Commit, Created, TaskStore};
 use jobgate_adapter_api::SystemClock;
 use serde_json::{Map, Value};
 
-/// Bytes of the large parts, by turns: well inside a record, at its limit, beyond it, far beyond it.
-const SIZES: [usize; 4] = [1_000, 8_000, 16_000, 200_000];
+/// Bytes of the large parts, by turns.
+pub(crate) type Sizes = &'static [usize];
+
+/// Well inside a record, at its limit, beyond it, far beyond it.
+pub(crate) const ALL_SIZES: Sizes = &[1_000, 8_000, 16_000, 200_000];
 
 /// Begins what is said of an acknowledged change.
 const ACK: &str = "ack ";
@@ -41,14 +44,14 @@ fn id(number: u64) -> TaskId {
 }
 
 /// Text that is the task's own, so that a mixed-up body shows.
-fn filling(number: u64) -> String {
-    let size = SIZES[usize::try_from(number).unwrap() % SIZES.len()];
+fn filling(number: u64, sizes: Sizes) -> String {
+    let size = sizes[usize::try_from(number).unwrap() % sizes.len()];
     format!("{number:>20}").repeat(size / 20)
 }
 
-fn task(number: u64) -> Task {
+fn task(number: u64, sizes: Sizes) -> Task {
     let created_at = Timestamp::from_millis(1_790_000_000_000 + i64::try_from(number).unwrap());
-    let arguments = Map::from_iter([("text".to_owned(), Value::from(filling(number)))]);
+    let arguments = Map::from_iter([("text".to_owned(), Value::from(filling(number, sizes)))]);
     let mut task = Task::new(NewTask {
         id: id(number),
         owner: Principal::new("tenant", format!("owner {}", number % 5)),
@@ -66,14 +69,14 @@ fn task(number: u64) -> Task {
 }
 
 /// The task after `steps` commits: running, then ended, then looked at again and again.
-fn after(number: u64, steps: u64) -> Task {
-    let mut task = task(number);
+fn after(number: u64, steps: u64, sizes: Sizes) -> Task {
+    let mut task = task(number, sizes);
     let job = JobRef::new(format!("job {number}"));
     if steps >= 1 {
         task.state = TaskState::Running { job: job.clone() };
     }
     if steps >= 2 {
-        let result = ToolResult { output: JobOutput::text(filling(number + 1)), is_error: false };
+        let result = ToolResult { output: JobOutput::text(filling(number + 1, sizes)), is_error: false };
         let outcome = Outcome::Result(Arc::new(result));
         task.state = TaskState::Ended { job: Some(job), outcome, at: task.created_at };
         task.due_at = None;
@@ -83,7 +86,7 @@ fn after(number: u64, steps: u64) -> Task {
 }
 
 /// Creates and commits tasks from number `first` on, until it is stopped; a line `ack number steps` for each acknowledged change.
-pub(crate) fn write_for_ever(dir: &Path, first: u64, acks: impl Write + Send + 'static) {
+pub(crate) fn write_for_ever(dir: &Path, first: u64, sizes: Sizes, acks: impl Write + Send + 'static) {
     let store = SledStore::open(options(dir), Arc::new(SystemClock)).unwrap().store;
     let acks = Arc::new(Mutex::new(acks));
     let next = Arc::new(AtomicU64::new(first));
@@ -94,7 +97,7 @@ pub(crate) fn write_for_ever(dir: &Path, first: u64, acks: impl Write + Send + '
             runtime.spawn(async move {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    write_one(&store, number, &acks).await;
+                    write_one(&store, number, sizes, &acks).await;
                 }
             })
         })
@@ -105,25 +108,27 @@ pub(crate) fn write_for_ever(dir: &Path, first: u64, acks: impl Write + Send + '
     }
 }
 
-async fn write_one(store: &SledStore, number: u64, acks: &Mutex<impl Write>) {
+async fn write_one(store: &SledStore, number: u64, sizes: Sizes, acks: &Mutex<impl Write>) {
     let acknowledge = |steps: u64| {
         let line = format!("{ACK}{number} {steps}\n");
         // One write a line: a killed writer leaves no half of one but at the very end.
         acks.lock().unwrap().write_all(line.as_bytes()).unwrap();
     };
-    let Created::New(_) = store.create(task(number), None, Cause::Operator).await.unwrap() else { panic!("{number} was there") };
+    let Created::New(_) = store.create(task(number, sizes), None, Cause::Operator).await.unwrap() else {
+        panic!("{number} was there")
+    };
     acknowledge(0);
     for steps in 1..=2 {
-        let next = after(number, steps);
+        let next = after(number, steps, sizes);
         let entries = vec![AuditEntry::created(&next, &Cause::Poll)];
-        let commit = Commit { expected: after(number, steps - 1).revision, next, entries };
+        let commit = Commit { expected: after(number, steps - 1, sizes).revision, next, entries };
         store.commit(commit).await.unwrap();
         acknowledge(steps);
     }
 }
 
 /// Opens what the writer left and looks for every acknowledged change; gives how many there were.
-pub(crate) fn check(dir: &Path, acks: impl BufRead) -> usize {
+pub(crate) fn check(dir: &Path, sizes: Sizes, acks: impl BufRead) -> usize {
     let mut told: BTreeMap<u64, u64> = BTreeMap::new();
     let mut count = 0;
     for line in acks.lines() {
@@ -143,9 +148,9 @@ pub(crate) fn check(dir: &Path, acks: impl BufRead) -> usize {
         for (number, steps) in told {
             let there = opened.store.get(&id(number)).await.unwrap();
             let there = there.unwrap_or_else(|| panic!("task {number} was acknowledged and is gone"));
-            let reached = there.revision.0 - task(number).revision.0;
+            let reached = there.revision.0 - task(number, sizes).revision.0;
             assert!(reached >= steps, "change {steps} of task {number} was acknowledged, and it stands at {reached}");
-            assert_eq!(*there, after(number, reached));
+            assert_eq!(*there, after(number, reached, sizes));
         }
         opened.store.close().await.unwrap();
     });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::db::Db;
+use super::db::{Db, Unwritten};
 use super::disk::free_bytes;
 use super::group::{Decided, Group, Prepared};
 use super::keys;
@@ -85,6 +85,7 @@ pub(super) struct Failed {
     error: StoreError,
     changes: Vec<Change>,
     meta: Meta,
+    disk_was_full: bool,
     /// It is known by now whether the group is on disk.
     settled: bool,
 }
@@ -146,7 +147,7 @@ impl Committer {
             let Some(decided) = group.decided() else { return Ok(()) };
             self.write(db, decided)
         });
-        if written.is_err() && self.failed.is_some() {
+        if written.is_err() && self.failed.as_ref().is_some_and(|failed| failed.disk_was_full) {
             // sled's readers stumble over what it could not write, so they need it afresh, and it needs a little room for that.
             Layout::at(&self.options.path).drop_ballast();
             self.reopen();
@@ -179,15 +180,17 @@ impl Committer {
 
     /// Writes again, if a full disk was the trouble and there is room now.
     fn heal(&mut self, free: u64) {
-        if free < HEALING_BYTES.max(self.options.reserve_bytes / 2) {
+        let was_full = self.failed.as_ref().is_some_and(|failed| failed.disk_was_full);
+        if !was_full || free < HEALING_BYTES.max(self.options.reserve_bytes / 2) {
             return;
         }
         if self.failed.as_ref().is_some_and(|failed| !failed.settled) {
             self.reopen();
         }
-        let is_full =
-            self.failed.as_ref().is_some_and(|failed| failed.settled && matches!(failed.error, StoreError::Unavailable(_)));
-        if is_full && self.view.with_db(Db::make_durable).is_ok() && Layout::at(&self.options.path).keep_ballast().is_ok() {
+        if self.failed.as_ref().is_some_and(|failed| failed.settled)
+            && self.view.with_db(Db::make_durable).is_ok()
+            && Layout::at(&self.options.path).keep_ballast().is_ok()
+        {
             tracing::info!("there is room on the disk again: the store goes on writing");
             self.failed = None;
         }
@@ -212,11 +215,12 @@ impl Committer {
     fn write(&mut self, db: &Db, decided: Decided) -> Result<(), StoreError> {
         let Decided { batch, meta, changes, before, dropped, pins } = decided;
         self.view.hide(before);
-        if let Err(error) = db.apply(batch).and_then(|()| db.make_durable()) {
+        if let Err(unwritten) = db.write(batch) {
             // What was before stays what readers see: the database may hold a part of the group, and may not.
-            tracing::error!(%error, "the store cannot write");
-            let error = after_failure(error);
-            self.failed = Some(Failed { error: error.clone(), changes, meta, settled: false });
+            tracing::error!(error = %unwritten.error, "the store cannot write");
+            let disk_was_full = unwritten.disk_was_full;
+            let error = in_words(unwritten);
+            self.failed = Some(Failed { error: error.clone(), changes, meta, disk_was_full, settled: false });
             return Err(error);
         }
         db.mark(meta.seq);
@@ -247,13 +251,13 @@ fn decide(group: &mut Group<'_>, op: Op) -> Answer {
     }
 }
 
-/// The failing group, in words for its callers.
-fn after_failure(error: StoreError) -> StoreError {
-    match error {
-        StoreError::Unavailable(why) => StoreError::Unavailable(format!(
-            "{why}. This was not acknowledged; what was can still be read. Make room on the disk, and writing goes on by itself; \
-             if it does not, restart the gateway"
-        )),
-        other => other,
-    }
+/// The failure, in words for callers.
+fn in_words(unwritten: Unwritten) -> StoreError {
+    let StoreError::Unavailable(why) = unwritten.error else { return unwritten.error };
+    let what_now = if unwritten.disk_was_full {
+        "Make room on the disk, and writing goes on by itself"
+    } else {
+        "Look after the disk, then restart the gateway"
+    };
+    StoreError::Unavailable(format!("{why}. This was not acknowledged; what was can still be read. {what_now}"))
 }

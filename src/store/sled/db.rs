@@ -74,6 +74,14 @@ impl Db {
         Meta::from_bytes(&bytes).map(Some).ok_or_else(|| corrupt("its counts cannot be read"))
     }
 
+    /// Writes all rows of `batch` or none, and waits for them to be on disk.
+    pub(super) fn write(&self, batch: sled::Batch) -> Result<(), Unwritten> {
+        let unwritten = |error| Unwritten { disk_was_full: false, error };
+        let written = guarded(|| self.tree().apply_batch(batch).and_then(|()| self.tree().flush())).map_err(unwritten)?;
+        written.map_err(|error| Unwritten { disk_was_full: is_full(&error), error: broken(error) })?;
+        self.sync().map_err(unwritten)
+    }
+
     /// Writes all rows of `batch` or none, not yet durably.
     pub(super) fn apply(&self, batch: sled::Batch) -> Result<(), StoreError> {
         guarded(|| self.tree().apply_batch(batch))?.map_err(broken)
@@ -82,6 +90,10 @@ impl Db {
     /// Waits for all that was applied to be on disk: sled's buffers to its file, the file to the disk.
     pub(super) fn make_durable(&self) -> Result<(), StoreError> {
         guarded(|| self.tree().flush())?.map_err(broken)?;
+        self.sync()
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
         self.disk.sync().map_err(|error| unavailable("what was written did not reach the disk", &error))
     }
 
@@ -106,6 +118,20 @@ impl Db {
         }
         found
     }
+}
+
+/// A batch that may be on disk, and may not.
+#[derive(Debug)]
+pub(super) struct Unwritten {
+    /// Why.
+    pub(super) error: StoreError,
+    /// There was no room to write it; nothing that the kernel took was lost. After any other failure it is not known what a later
+    /// read shows and the disk has.
+    pub(super) disk_was_full: bool,
+}
+
+fn is_full(error: &sled::Error) -> bool {
+    matches!(error, sled::Error::Io(error) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
 }
 
 impl Drop for Db {
