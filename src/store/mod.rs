@@ -133,7 +133,7 @@ impl Commit {
     }
 }
 
-/// One line of a task's history.
+/// One line of a task's history. Long texts are cut short.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
     /// When.
@@ -158,9 +158,9 @@ impl AuditEntry {
             at,
             revision: task.revision,
             event: event.name().to_owned(),
-            cause: cause.to_string(),
+            cause: shortened(&cause.to_string()),
             status: task.status(),
-            message: task.message.clone(),
+            message: task.message.as_deref().map(shortened),
         }
     }
 
@@ -171,10 +171,21 @@ impl AuditEntry {
             at: task.created_at,
             revision: task.revision,
             event: "created".to_owned(),
-            cause: cause.to_string(),
+            cause: shortened(&cause.to_string()),
             status: task.status(),
-            message: task.message.clone(),
+            message: task.message.as_deref().map(shortened),
         }
+    }
+}
+
+/// The longest text in a history, in characters: a history is for reading, and every entry is a row that has to stay small.
+const LONGEST_TEXT: usize = 500;
+
+/// The beginning of a text that is too long for a history.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_TEXT) {
+        Some((end, _)) => text.get(..end).unwrap_or_default().to_owned() + "…",
+        None => text.to_owned(),
     }
 }
 

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::words::StatusV1;
 use super::{RecordError, json};
 use crate::domain::{Revision, Timestamp};
-use crate::store::AuditEntry;
+use crate::store::{AuditEntry, shortened};
+
+/// Bytes of a text that always fits: that of four-byte characters which has not been cut short.
+const FITS: usize = 2004;
 
 /// Every form that an entry has had.
 #[derive(Serialize, Deserialize)]
@@ -38,11 +41,16 @@ impl<'a> From<&'a AuditEntry> for Entry<'a> {
             at: entry.at.as_millis(),
             revision: entry.revision.0,
             event: (&entry.event).into(),
-            cause: (&entry.cause).into(),
+            cause: fitting(&entry.cause),
             status: entry.status.into(),
-            message: entry.message.as_ref().map(Into::into),
+            message: entry.message.as_deref().map(fitting),
         })
     }
+}
+
+/// The text, cut short where whoever made the entry has not done so.
+fn fitting(text: &str) -> Cow<'_, str> {
+    if text.len() <= FITS { text.into() } else { shortened(text).into() }
 }
 
 impl From<Entry<'_>> for AuditEntry {

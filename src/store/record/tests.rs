@@ -7,11 +7,13 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::*;
+use crate::domain::Cause;
 use crate::domain::{
     CallerKey, CancelProgress, Cancellation, ErrorKind, Fault, IdempotencyKey, InputAction, InputAnswer, InputKind,
     InputProgress, InputRequest, InputSlot, JobOutput, JobRef, NewTask, Outcome, Part, Principal, Progress, ProviderName,
     Revision, TaskState, Timestamp, ToolName, ToolResult, Troubles,
 };
+use crate::store::AuditEntry;
 
 const ID: TaskId = TaskId::from_bytes([7; 16]);
 
@@ -147,4 +149,16 @@ fn the_order_of_arguments_is_kept() {
     let arguments: Map<String, Value> = ["z", "a", "m"].map(|name| (name.to_owned(), Value::Null)).into_iter().collect();
     let read = decode(ID, &encode(&task(Value::Object(arguments))).record, &mut |_, _| Ok(None)).unwrap();
     assert_eq!(read.task.arguments.keys().collect::<Vec<_>>(), ["z", "a", "m"]);
+}
+
+/// An entry of a history is a row like any other: it stays small, whatever the texts in it are.
+#[test]
+fn an_audit_entry_stays_small() {
+    let talkative = Task { message: Some("😀".repeat(40_000)), ..kept() };
+    let entry = AuditEntry::created(&talkative, &Cause::Caller(Principal::new("t", "n".repeat(40_000))));
+    let row = encode_audit(&entry);
+    assert!(row.len() < INLINE, "{} bytes", row.len());
+    assert_eq!(decode_audit(&row).unwrap(), entry);
+    let by_hand = AuditEntry { message: talkative.message, ..entry };
+    assert!(encode_audit(&by_hand).len() < INLINE);
 }
