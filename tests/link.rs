@@ -25,7 +25,8 @@ tools:
     provider: jobs
     description: Takes its time.
     input: { type: object, properties: { seconds: { type: number } } }
-    task: { poll: { initial: 100ms, max: 200ms } }
+    # A job that is not found is looked for again until this has passed; a submit that was cut off waits for it.
+    task: { gone_grace: 1s, poll: { initial: 100ms, max: 200ms } }
     job:
       machine:
         StartAt: Work
