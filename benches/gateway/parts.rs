@@ -249,7 +249,7 @@ pub(crate) fn restart() -> String {
     let opened = began.elapsed();
     let gateway = gateway::start(&servers, store, limits);
     let armed = began.elapsed();
-    clients.block_on(tokio::time::sleep(Duration::from_secs(2)));
+    clients.block_on(async { tokio::time::sleep(Duration::from_secs(2)).await });
     let polls = gateway.adapter.polls.load(std::sync::atomic::Ordering::Relaxed);
     let resident = load::resident_mib();
     stop(&servers, &gateway);
