@@ -296,7 +296,7 @@ pub(crate) fn journey() -> String {
                     let Called::Task(task) = engine.call(call).await.unwrap() else { panic!("nothing is refused") };
                     let until = jobgate::domain::Clock::now(&SystemClock).plus(Duration::from_secs(10));
                     let task = engine.wait(&gateway::owner(), &task.id, until, None).await.unwrap();
-                    assert!(task.is_ended());
+                    assert!(task.is_ended(), "{task:?}");
                     spans.push(began.elapsed());
                 }
                 spans

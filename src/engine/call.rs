@@ -113,7 +113,8 @@ impl Core {
         arriving: Arriving,
         created: oneshot::Sender<Result<Created, StoreError>>,
     ) {
-        let busy = self.busy(task.id);
+        let id = task.id;
+        let busy = self.busy(id);
         let now = runtime.gate.try_turn();
         let (task, claimed_until) = match &now {
             Some(_) => (task.with_submit_begun(), Some(self.clock.now().plus(runtime.lease()))),
@@ -131,8 +132,11 @@ impl Core {
         if let (Some(task), Some((pass, turn))) = (new, now) {
             self.send_now(runtime, &task, pass, turn).await;
         }
-        if busy.is_some_and(super::core::Busy::end) {
-            tracing::debug!("a new task was wanted by the poller while it was submitted");
+        drop(busy);
+        // Only now: the poller may have claimed the task in vain while it was busy, and whoever claims it from here on finds nobody
+        // at work on it.
+        if let Err(error) = self.store.release(&[id]).await {
+            tracing::warn!(task = ?id, %error, "the claim could not be given back; it ends by itself");
         }
         runtime.wake.notify_one();
     }
@@ -142,9 +146,6 @@ impl Core {
             tracing::error!(task = ?task.id, %error, "the outcome of a submit could not be recorded; it has to be settled");
         }
         drop(pass);
-        if let Err(error) = self.store.release(&[task.id]).await {
-            tracing::warn!(task = ?task.id, %error, "the claim could not be given back; it ends by itself");
-        }
     }
 
     /// The task once its provider has answered, or has failed to, or as it is after `submit_wait`.

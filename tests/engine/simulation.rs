@@ -9,13 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use jobgate::domain::{
-    CallerKey, Cause, InputAction, InputAnswer, InputAnswers, InputKind, InputRequest, JobState, ManualClock, Observation,
-    Principal, ProviderName, Revision, Status, Task, TaskId, Timestamp, ToolName,
+    InputAction, InputAnswer, InputAnswers, InputKind, InputRequest, JobState, ManualClock, Observation, Status, TaskId,
+    Timestamp,
 };
 use jobgate::engine::{Call, Called};
-use jobgate::store::{AuditEntry, Commit, Created, ListQuery, MemoryStore, StoreError, TaskStore};
+use jobgate::store::{ListQuery, MemoryStore, TaskStore};
 use jobgate_adapter_api::{Clock as _, ErrorKind, FixedRandom, Operation, Random, Retry};
 use serde_json::json;
 
@@ -67,39 +66,13 @@ impl fmt::Debug for Trap {
     }
 }
 
-macro_rules! trapped {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
-        #[async_trait]
-        impl TaskStore for Trap {
-            $(async fn $name(&self, $($argument: $type),*) -> Result<$answer, StoreError> {
-                self.bomb.step().await;
-                let answer = self.inner.$name($($argument),*).await;
-                self.bomb.step().await;
-                answer
-            })*
-        }
-    };
+impl Trap {
+    async fn around(&self, _: &str) {
+        self.bomb.step().await;
+    }
 }
 
-trapped! {
-    create(task: Task, claimed_until: Option<Timestamp>, cause: Cause) -> Created;
-    get(id: &TaskId) -> Option<Arc<Task>>;
-    commit(commit: Commit) -> Arc<Task>;
-    claim_due(provider: &ProviderName, now: Timestamp, lease: Duration, limit: usize) -> Vec<Arc<Task>>;
-    release(ids: &[TaskId]) -> ();
-    snooze(id: &TaskId, until: Timestamp) -> ();
-    next_due(provider: &ProviderName) -> Option<Timestamp>;
-    providers() -> Vec<ProviderName>;
-    find_by_job(provider: &ProviderName, job: &str) -> Option<TaskId>;
-    find_by_key(owner: &Principal, tool: &ToolName, key: &CallerKey) -> Option<TaskId>;
-    list(query: ListQuery) -> Vec<Arc<Task>>;
-    audit(id: &TaskId) -> Vec<AuditEntry>;
-    expired(now: Timestamp, limit: usize) -> Vec<Arc<Task>>;
-    purge(tasks: &[(TaskId, Revision)]) -> usize;
-    count_live(owner: &Principal) -> usize;
-    seed(name: &str, fresh: [u8; 32]) -> [u8; 32];
-    close() -> ();
-}
+wrapped_store!(Trap);
 
 struct World {
     rig: Rig,

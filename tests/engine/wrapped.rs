@@ -1,0 +1,42 @@
+//! A store around another one: every call goes through `around`, before it and after it, and may be held up or lost there.
+
+/// Makes a struct with an `inner` store and a method `around(&self, call: &str)` a store.
+macro_rules! wrapped_store {
+    ($wrapper:ty) => {
+        wrapped_store! { @calls $wrapper:
+            create(task: jobgate::domain::Task, claimed_until: Option<jobgate::domain::Timestamp>, cause: jobgate::domain::Cause)
+                -> jobgate::store::Created;
+            get(id: &jobgate::domain::TaskId) -> Option<std::sync::Arc<jobgate::domain::Task>>;
+            commit(commit: jobgate::store::Commit) -> std::sync::Arc<jobgate::domain::Task>;
+            claim_due(
+                provider: &jobgate::domain::ProviderName, now: jobgate::domain::Timestamp, lease: std::time::Duration, limit: usize
+            ) -> Vec<std::sync::Arc<jobgate::domain::Task>>;
+            release(ids: &[jobgate::domain::TaskId]) -> ();
+            snooze(id: &jobgate::domain::TaskId, until: jobgate::domain::Timestamp) -> ();
+            next_due(provider: &jobgate::domain::ProviderName) -> Option<jobgate::domain::Timestamp>;
+            providers() -> Vec<jobgate::domain::ProviderName>;
+            find_by_job(provider: &jobgate::domain::ProviderName, job: &str) -> Option<jobgate::domain::TaskId>;
+            find_by_key(
+                owner: &jobgate::domain::Principal, tool: &jobgate::domain::ToolName, key: &jobgate::domain::CallerKey
+            ) -> Option<jobgate::domain::TaskId>;
+            list(query: jobgate::store::ListQuery) -> Vec<std::sync::Arc<jobgate::domain::Task>>;
+            audit(id: &jobgate::domain::TaskId) -> Vec<jobgate::store::AuditEntry>;
+            expired(now: jobgate::domain::Timestamp, limit: usize) -> Vec<std::sync::Arc<jobgate::domain::Task>>;
+            purge(tasks: &[(jobgate::domain::TaskId, jobgate::domain::Revision)]) -> usize;
+            count_live(owner: &jobgate::domain::Principal) -> usize;
+            seed(name: &str, fresh: [u8; 32]) -> [u8; 32];
+            close() -> ();
+        }
+    };
+    (@calls $wrapper:ty: $($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
+        #[async_trait::async_trait]
+        impl jobgate::store::TaskStore for $wrapper {
+            $(async fn $name(&self, $($argument: $type),*) -> Result<$answer, jobgate::store::StoreError> {
+                self.around(stringify!($name)).await;
+                let answer = self.inner.$name($($argument),*).await;
+                self.around(stringify!($name)).await;
+                answer
+            })*
+        }
+    };
+}
