@@ -103,7 +103,7 @@ pub(crate) fn start(servers: &Runtime, store: Arc<SledStore>, limits: ProviderLi
         let engine = Engine::start(EngineParts {
             store: Arc::clone(&store) as Arc<dyn TaskStore>,
             providers: vec![provider],
-            tools: vec![tool(ENDLESS, Duration::from_secs(600)), tool(BRIEF, Duration::from_millis(100))],
+            tools: vec![tool(ENDLESS, Duration::from_secs(600)), tool(BRIEF, Duration::from_millis(10))],
             limits: EngineLimits { max_live_tasks_per_principal: 10_000_000, ..EngineLimits::default() },
             clock: Arc::clone(&clock),
             random: Arc::clone(&random),

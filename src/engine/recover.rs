@@ -6,6 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
+
 use super::core::{Core, Runtime};
 use crate::domain::schedule::{self, Work};
 use crate::domain::{Task, TaskId, Timestamp};
@@ -13,6 +15,8 @@ use crate::store::StoreError;
 
 /// Tasks taken from the store at a time.
 const BATCH: usize = 1024;
+/// Readers of the store at the same time: reading and understanding the records is most of a start with many tasks.
+const AT_ONCE: usize = 4;
 /// Holds the tasks that are looked through; each claim is replaced at the end.
 const LEASE: Duration = Duration::from_secs(60);
 
@@ -24,12 +28,11 @@ pub(super) async fn spread(core: &Core, runtime: &Runtime) -> Result<usize, Stor
     let mut looks = 0;
     let mut count = 0;
     loop {
-        let claimed = core.store.claim_due(name, core.started_at, LEASE, BATCH).await?;
-        if claimed.is_empty() {
-            break;
-        }
-        count += claimed.len();
-        for task in claimed {
+        let claims = (0..AT_ONCE).map(|_| core.store.claim_due(name, core.started_at, LEASE, BATCH));
+        let claimed = try_join_all(claims).await?;
+        let before = count;
+        for task in claimed.into_iter().flatten() {
+            count += 1;
             match Work::of(&task) {
                 Work::Poll if looks >= runtime.provider.limits.concurrency && !over(core, &task) => {
                     core.store.snooze(&task.id, core.within_interval(&task)).await?;
@@ -40,6 +43,9 @@ pub(super) async fn spread(core: &Core, runtime: &Runtime) -> Result<usize, Stor
                 }
                 Work::Submit | Work::Settle | Work::Provide | Work::Cancel | Work::Nothing => at_once.push(task.id),
             }
+        }
+        if count == before {
+            break;
         }
     }
     core.store.release(&at_once).await?;
