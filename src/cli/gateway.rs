@@ -112,12 +112,15 @@ fn welcome(ready: Ready, built_in: bool) {
     }
     let at =
         if ready.address.port() == 8080 && ready.address.ip().is_loopback() { String::new() } else { format!(" --url {url}") };
+    // After `cargo run` the program is on nobody's PATH.
+    let program = std::env::current_exe().map_or_else(|_| "jobgate".to_owned(), |path| path.display().to_string());
     note(format!(
         "
 No configuration was named, so it serves built-in mock tools. Try, in a second terminal:
   jobgate call quick_sum --arg a=2 --arg b=3{at}
   jobgate call render_video --arg prompt=sunrise{at}
   jobgate call deploy --arg service=web --arg version=1.4.2{at}
+where `jobgate` is {program}
 
 Add it to an MCP client:
   claude mcp add --transport http jobgate {url}
