@@ -13,7 +13,7 @@ use futures_util::StreamExt as _;
 use jobgate::domain::{ManualClock, Timestamp};
 use jobgate::http::limit::read_body;
 use jobgate::http::{Health, HttpParts, HttpSettings, router};
-use jobgate::mcp::{Frontend, HeaderText, Reply, RequestContext, Streams};
+use jobgate::mcp::{Frontend, HeaderText, Message, Notes, Reply, RequestContext, Streams};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tower::ServiceExt as _;
@@ -139,18 +139,18 @@ async fn an_accepted_notification_is_202_without_a_body() {
 #[tokio::test]
 async fn the_status_of_an_error_is_the_front_ends() {
     let gate = Gate::new();
-    gate.answers(Reply::One { status: 404, body: Bytes::from_static(b"{}") });
+    gate.answers(Reply::One { status: 404, body: Bytes::from_static(b"{}"), notes: Notes::default() });
     assert_eq!(gate.send(posted(&[], "{}")).await.status, 404);
 }
 
-/// Streamable HTTP, "Earlier Streamable HTTP Revisions": GET and DELETE are 405.
+/// Streamable HTTP: other methods than POST, GET and DELETE are 405.
 #[tokio::test]
 async fn other_methods_are_405_and_say_what_is_allowed() {
     let gate = Gate::new();
-    for method in ["GET", "DELETE", "PUT", "PATCH"] {
+    for method in ["PUT", "PATCH", "HEAD"] {
         let request = Request::builder().method(method).uri("/mcp").header("host", "localhost").body(Body::empty()).unwrap();
         let answer = gate.send(request).await;
-        assert_eq!((answer.status, answer.header("allow")), (405, "POST"), "{method}");
+        assert_eq!((answer.status, answer.header("allow")), (405, "POST,GET,DELETE"), "{method}");
     }
     assert!(gate.asked().is_empty());
 }
@@ -286,15 +286,15 @@ async fn a_stream_is_sent_as_events_with_comments_while_nothing_happens() {
     assert_eq!(header("x-accel-buffering").as_deref(), Some("no"));
     assert_eq!(header("cache-control").as_deref(), Some("no-cache"));
     let mut events = response.into_body().into_data_stream();
-    messages.send(Bytes::from_static(b"{\"a\":1}")).await.unwrap();
-    assert_eq!(events.next().await.unwrap().unwrap(), "event: message\ndata: {\"a\":1}\n\n");
+    messages.send(Message { id: Some("7".to_owned()), bytes: Bytes::from_static(b"{\"a\":1}") }).await.unwrap();
+    assert_eq!(events.next().await.unwrap().unwrap(), "id: 7\nevent: message\ndata: {\"a\":1}\n\n");
     let clock = gate.clock.clone();
     let (silence, ()) = tokio::join!(events.next(), async {
         // The stream is polled first, so it is already waiting.
         clock.advance(Duration::from_secs(15));
     });
     assert_eq!(silence.unwrap().unwrap(), ": keep-alive\n\n");
-    messages.send(Bytes::from_static(b"{\"last\":1}")).await.unwrap();
+    messages.send(Bytes::from_static(b"{\"last\":1}").into()).await.unwrap();
     drop(messages);
     assert_eq!(events.next().await.unwrap().unwrap(), "event: message\ndata: {\"last\":1}\n\n");
     assert!(events.next().await.is_none(), "the final response ends the stream");
@@ -304,7 +304,7 @@ async fn a_stream_is_sent_as_events_with_comments_while_nothing_happens() {
 #[tokio::test]
 async fn a_reader_that_leaves_is_noticed() {
     let gate = Gate::new();
-    let (messages, stream) = mpsc::channel::<Bytes>(4);
+    let (messages, stream) = mpsc::channel::<Message>(4);
     gate.answers(Reply::Stream(stream));
     let response = gate.router.clone().oneshot(posted(&[], "{}")).await.unwrap();
     assert!(!messages.is_closed());

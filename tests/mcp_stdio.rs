@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use jobgate::domain::{Clock, ManualClock, Principal, Timestamp};
+use jobgate::domain::{Caller, Clock, ManualClock, Timestamp};
 use jobgate::mcp::stdio::{LONGEST_LINE, StdioParts, run};
-use jobgate::mcp::{Frontend, Reply, RequestContext, Streams};
+use jobgate::mcp::{Frontend, Message, Reply, RequestContext, Streams};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, duplex};
 use tokio::sync::{mpsc, oneshot};
@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(10);
 struct Scripted {
     seen: Mutex<Vec<RequestContext>>,
     waiting: Mutex<HashMap<String, oneshot::Receiver<()>>>,
-    streams: Mutex<HashMap<String, mpsc::Receiver<Bytes>>>,
+    streams: Mutex<HashMap<String, mpsc::Receiver<Message>>>,
 }
 
 #[async_trait]
@@ -67,7 +67,7 @@ impl Pipe {
         let (their_output, output) = duplex(1 << 20);
         let parts = StdioParts {
             frontend: frontend.clone(),
-            principal: Principal::local(),
+            caller: Caller::local(),
             clock: clock.clone(),
             shutdown: shutdown.clone(),
             grace: GRACE,
@@ -97,7 +97,7 @@ impl Pipe {
         go
     }
 
-    fn stream(&self, method: &str) -> mpsc::Sender<Bytes> {
+    fn stream(&self, method: &str) -> mpsc::Sender<Message> {
         let (messages, stream) = mpsc::channel(4);
         self.frontend.streams.lock().unwrap().insert(method.to_owned(), stream);
         messages
@@ -126,11 +126,11 @@ async fn streams_are_interleaved_line_by_line() {
     let mut pipe = Pipe::new();
     let messages = pipe.stream("listen");
     pipe.request(1, "listen").await;
-    messages.send(Bytes::from_static(b"{\"n\":1}")).await.unwrap();
+    messages.send(Bytes::from_static(b"{\"n\":1}").into()).await.unwrap();
     assert_eq!(pipe.line().await, Some(json!({ "n": 1 })));
     pipe.request(2, "quick").await;
     assert_eq!(pipe.line().await, Some(json!({ "answers": 2 })));
-    messages.send(Bytes::from_static(b"{\"n\":2}")).await.unwrap();
+    messages.send(Bytes::from_static(b"{\"n\":2}").into()).await.unwrap();
     assert_eq!(pipe.line().await, Some(json!({ "n": 2 })));
 }
 

@@ -11,8 +11,8 @@ use super::words::{
     TaskWords, ToolWords,
 };
 use crate::domain::{
-    ClientCapability, Confirm, ConfirmPurpose, ExpiryPolicy, InputPolicy, NoCancelPolicy, PollPolicy, ProviderName, TaskMode,
-    Tool, ToolName, ToolPolicy,
+    ClientCapability, Confirm, ConfirmPurpose, ExpiryPolicy, Fallback, InputPolicy, NoCancelPolicy, PollPolicy, ProviderName,
+    TaskMode, Tool, ToolName, ToolPolicy,
 };
 
 /// Words to meaning. What is wrong is noted, and the tool is made all the same, for the checks that follow.
@@ -55,13 +55,17 @@ fn policy(words: TaskWords, place: &Place, issues: &mut Issues) -> ToolPolicy {
     let ttl = words.ttl.map_or(default.ttl, Span::get);
     // A longest life below the usual one would be a contradiction that nobody wrote.
     let usual_max = default.max_ttl.max(ttl).filter(|_| ttl.is_some());
+    let mode = match words.mode {
+        None => default.mode,
+        Some(ModeWord::Never) => TaskMode::Never,
+        Some(ModeWord::Optional) => TaskMode::Optional,
+        Some(ModeWord::Required) => TaskMode::Required,
+    };
     let policy = ToolPolicy {
-        mode: match words.mode {
-            None => default.mode,
-            Some(ModeWord::Never) => TaskMode::Never,
-            Some(ModeWord::Optional) => TaskMode::Optional,
-            Some(ModeWord::Required) => TaskMode::Required,
-        },
+        mode,
+        // Who says that a call has to be a task means it.
+        fallback: if mode == TaskMode::Required { Fallback::Reject } else { default.fallback },
+        join: default.join,
         ttl,
         max_ttl: words.max_ttl.map_or(usual_max, Span::get),
         on_expiry: match words.on_expiry {

@@ -17,10 +17,10 @@ pub use jobgate_adapter_api::{
     JobOutput, JobRef, JobState, ManualClock, Observation, Part, Progress, Random, SystemClock, Timestamp,
 };
 pub use outcome::{Category, Fault, Outcome, TaskError, ToolResult, Troubles};
-pub use principal::Principal;
+pub use principal::{Caller, Principal, Scope, ToolGrant};
 pub use task::{CallerKey, CancelProgress, Cancellation, InputProgress, InputSlot, NewTask, Revision, Status, Task, TaskState};
 pub use tool::{
-    ClientCapability, Confirm, ConfirmPurpose, ExpiryPolicy, InputPolicy, NoCancelPolicy, PollPolicy, ProviderName, TaskMode,
-    Tool, ToolName, ToolPolicy,
+    ClientCapability, Confirm, ConfirmPurpose, ExpiryPolicy, Fallback, InputPolicy, Join, NoCancelPolicy, PollPolicy,
+    ProviderName, TaskMode, Tool, ToolName, ToolPolicy,
 };
 pub use transition::IllegalTransition;

@@ -69,8 +69,28 @@ pub enum TaskMode {
     Never,
     /// A task for clients that can hold one, a blocking call for others.
     Optional,
-    /// Only a task: a client without tasks is refused.
+    /// Always a task; a client without tasks is served by the tool's [`Fallback`], which refuses it unless the operator says otherwise.
     Required,
+}
+
+/// What a call gets that cannot get a task, because its client knows none or did not ask for one (requirement A5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fallback {
+    /// The call blocks for at most the tool's `wait`; a job that takes longer leaves a ticket.
+    Wait,
+    /// A ticket at once.
+    Ticket,
+    /// An error that says what is missing.
+    Reject,
+}
+
+/// Whether a call joins a job that another call has started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Join {
+    /// Only by the same idempotency key.
+    Key,
+    /// Also when it comes from the same principal with the same arguments while the job runs.
+    SameArguments,
 }
 
 /// How a tool's tasks are kept, watched and ended.
@@ -78,6 +98,10 @@ pub enum TaskMode {
 pub struct ToolPolicy {
     /// Whether a call becomes a task.
     pub mode: TaskMode,
+    /// What a call gets that cannot get a task.
+    pub fallback: Fallback,
+    /// Whether a repeated call joins the running job.
+    pub join: Join,
     /// Life of a task from its creation, unless the caller asks for less or more; `None` is unlimited.
     pub ttl: Option<Duration>,
     /// The longest life a caller may ask for; `None` is unlimited.
@@ -113,6 +137,8 @@ impl Default for ToolPolicy {
         const MINUTE: Duration = Duration::from_secs(60);
         Self {
             mode: TaskMode::Optional,
+            fallback: Fallback::Wait,
+            join: Join::Key,
             ttl: Some(24 * 60 * MINUTE),
             max_ttl: Some(7 * 24 * 60 * MINUTE),
             on_expiry: ExpiryPolicy::Keep,

@@ -1,10 +1,11 @@
-//! `POST /mcp`: one message in, one answer or a stream of messages out.
+//! `/mcp`: a message in by POST, one answer or a stream of messages out; a stream by GET; the end of a session by DELETE.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
+use axum::extract::{ConnectInfo, State};
+use axum::http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -15,32 +16,67 @@ use super::accept::Accepts;
 use super::limit::{Unread, read_body};
 use super::origin::{self, Stranger};
 use super::{HttpParts, KEEP_ALIVE, sse};
-use crate::domain::Principal;
-use crate::mcp::{HeaderText, McpHeaders, Reply, RequestContext};
+use crate::domain::Caller;
+use crate::mcp::{HeaderText, McpHeaders, Reply, RequestContext, Verb};
 
 const PARAM_PREFIX: &str = "mcp-param-";
+const MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
 pub(super) async fn post(State(here): State<Arc<HttpParts>>, request: Request<Body>) -> Response {
     let (parts, body) = request.into_parts();
     let accepts = Accepts::of(&parts.headers);
-    let message = match admit(&here, &parts, accepts, body).await {
-        Ok(message) => message,
-        Err(refusal) => return respond(refusal, accepts, &here),
+    let message = match admit(&here, &parts, accepts).and_then(|()| is_message(&parts)) {
+        Ok(()) => read(&here, &parts, body).await,
+        Err(refusal) => Err(refusal),
     };
+    match message {
+        Ok(message) => ask(&here, &parts, accepts, Verb::Post, message).await,
+        Err(refusal) => respond(refusal, accepts, &here),
+    }
+}
+
+pub(super) async fn get(State(here): State<Arc<HttpParts>>, request: Request<Body>) -> Response {
+    let (parts, _) = request.into_parts();
+    let accepts = Accepts::of(&parts.headers);
+    let verb = Verb::Get { resume: text(&parts.headers, "last-event-id") };
+    match admit(&here, &parts, accepts) {
+        Ok(()) => ask(&here, &parts, accepts, verb, Bytes::new()).await,
+        Err(refusal) => respond(refusal, accepts, &here),
+    }
+}
+
+pub(super) async fn delete(State(here): State<Arc<HttpParts>>, request: Request<Body>) -> Response {
+    let (parts, _) = request.into_parts();
+    let accepts = Accepts::of(&parts.headers);
+    match admit(&here, &parts, accepts) {
+        Ok(()) => ask(&here, &parts, accepts, Verb::Delete, Bytes::new()).await,
+        Err(refusal) => respond(refusal, accepts, &here),
+    }
+}
+
+/// A stream without a body would be no use, so `HEAD` is none of the methods.
+pub(super) async fn no_such_method() -> Response {
+    (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "POST,GET,DELETE")]).into_response()
+}
+
+async fn ask(here: &Arc<HttpParts>, parts: &Parts, accepts: Accepts, verb: Verb, message: Bytes) -> Response {
     let context = RequestContext {
         // Whoever let the request in says who sent it; without anyone, callers are those of this machine.
-        principal: parts.extensions.get::<Principal>().cloned().unwrap_or_else(Principal::local),
+        caller: parts.extensions.get::<Caller>().cloned().unwrap_or_else(Caller::local),
+        address: parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip()),
+        verb,
         headers: Some(mirrored(&parts.headers)),
+        session: text(&parts.headers, "mcp-session-id"),
         streams: accepts.streams,
         // A connection that is cut drops this future, or the stream's reader: there is nothing left to cancel.
         cancel: CancellationToken::new(),
     };
     let reply = here.frontend.handle(context, message).await;
-    respond(reply, accepts, &here)
+    respond(reply, accepts, here)
 }
 
-/// The message of a request that may come in.
-async fn admit(here: &HttpParts, parts: &Parts, accepts: Accepts, body: Body) -> Result<Bytes, Reply> {
+/// Whether a request may come in at all.
+fn admit(here: &HttpParts, parts: &Parts, accepts: Accepts) -> Result<(), Reply> {
     let settings = &here.settings;
     origin::check(parts, &settings.allowed_hosts, &settings.allowed_origins).map_err(|stranger| {
         let status = match stranger {
@@ -53,9 +89,18 @@ async fn admit(here: &HttpParts, parts: &Parts, accepts: Accepts, body: Body) ->
         let message = "answers are `application/json` or `text/event-stream`, and `Accept` takes neither";
         return Err(refused(StatusCode::NOT_ACCEPTABLE, message));
     }
-    if !is_json(&parts.headers) {
-        return Err(refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "messages are `Content-Type: application/json`"));
+    Ok(())
+}
+
+fn is_message(parts: &Parts) -> Result<(), Reply> {
+    if is_json(&parts.headers) {
+        return Ok(());
     }
+    Err(refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "messages are `Content-Type: application/json`"))
+}
+
+async fn read(here: &HttpParts, parts: &Parts, body: Body) -> Result<Bytes, Reply> {
+    let settings = &here.settings;
     let read = read_body(&parts.headers, body, settings.max_body_bytes, settings.request_timeout, &*here.clock);
     read.await.map_err(|unread| match unread {
         Unread::TooLarge => {
@@ -107,10 +152,20 @@ fn text(headers: &HeaderMap, name: &str) -> HeaderText {
 fn respond(reply: Reply, accepts: Accepts, here: &HttpParts) -> Response {
     match reply {
         Reply::Accepted => StatusCode::ACCEPTED.into_response(),
-        Reply::One { status: 200, body } if !accepts.json => sse::single(&body),
-        Reply::One { status, body } => {
-            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            (status, [(CONTENT_TYPE, "application/json")], body).into_response()
+        Reply::One { status, body, notes } => {
+            let mut response = if status == 200 && !accepts.json {
+                sse::single(&body)
+            } else {
+                let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                (status, [(CONTENT_TYPE, "application/json")], body).into_response()
+            };
+            if let Some(seconds) = notes.retry_after {
+                response.headers_mut().insert(RETRY_AFTER, seconds.into());
+            }
+            if let Some(session) = notes.session.and_then(|session| HeaderValue::try_from(session).ok()) {
+                response.headers_mut().insert(MCP_SESSION_ID, session);
+            }
+            response
         }
         Reply::Stream(messages) => sse::response(messages, here.clock.clone(), KEEP_ALIVE),
     }

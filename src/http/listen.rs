@@ -4,7 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::extract::ConnectInfo;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -52,8 +53,8 @@ pub async fn serve(
             () = stopping.cancelled() => return,
             accepted = accept => accepted,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 if !is_the_peers(&error) {
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -66,7 +67,7 @@ pub async fn serve(
         stream.set_nodelay(true).ok();
         let (router, stopping) = (router.clone(), stopping.clone());
         supervisor.spawn("connection", async move {
-            let service = TowerToHyperService::new(router);
+            let service = TowerToHyperService::new(router.layer(Extension(ConnectInfo(peer))));
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(limits.head_timeout)

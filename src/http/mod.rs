@@ -70,11 +70,17 @@ pub struct HttpParts {
     pub clock: Arc<dyn Clock>,
 }
 
-/// All paths: `POST /mcp`, `GET /healthz`, `GET /readyz`.
+/// All paths: `POST`, `GET` and `DELETE /mcp`, `GET /healthz`, `GET /readyz`.
 pub fn router(parts: HttpParts) -> Router {
     Router::new()
-        // Other methods are answered 405 with `Allow: POST`: there are no sessions to end and no stream to open by GET.
-        .route("/mcp", post(endpoint::post))
+        .route(
+            "/mcp",
+            post(endpoint::post)
+                .get(endpoint::get)
+                .delete(endpoint::delete)
+                .head(endpoint::no_such_method)
+                .fallback(endpoint::no_such_method),
+        )
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .with_state(Arc::new(parts))

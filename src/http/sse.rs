@@ -13,12 +13,13 @@ use futures_util::stream;
 use tokio::sync::mpsc;
 
 use crate::domain::Clock;
+use crate::mcp::Message;
 
 /// Proxies that buffer answers are told not to (Streamable HTTP, "Receiving Messages").
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// A response that carries these messages as they come, and a comment whenever `silence` has passed without one.
-pub(super) fn response(messages: mpsc::Receiver<Bytes>, clock: Arc<dyn Clock>, silence: Duration) -> Response {
+pub(super) fn response(messages: mpsc::Receiver<Message>, clock: Arc<dyn Clock>, silence: Duration) -> Response {
     let events = stream::unfold((messages, clock), move |(mut messages, clock)| async move {
         let event = tokio::select! {
             biased;
@@ -32,7 +33,7 @@ pub(super) fn response(messages: mpsc::Receiver<Bytes>, clock: Arc<dyn Clock>, s
 
 /// A response that carries one message.
 pub(super) fn single(message: &[u8]) -> Response {
-    around(Body::from(event(message)))
+    around(Body::from(event(&Message::from(Bytes::copy_from_slice(message)))))
 }
 
 fn around(body: Body) -> Response {
@@ -40,11 +41,20 @@ fn around(body: Body) -> Response {
     (StatusCode::OK, headers, body).into_response()
 }
 
-/// Our messages are JSON without line breaks, so that one `data:` line holds each.
-fn event(message: &[u8]) -> Bytes {
-    let mut event = BytesMut::with_capacity(message.len() + 24);
-    event.put_slice(b"event: message\ndata: ");
-    event.put_slice(message);
+/// Our messages are JSON without line breaks, and our ids visible ASCII, so that one line holds each. An event without a message only
+/// moves the place at which a lost stream goes on (Streamable HTTP, "Resumability").
+fn event(message: &Message) -> Bytes {
+    let mut event = BytesMut::with_capacity(message.bytes.len() + message.id.as_ref().map_or(0, String::len) + 32);
+    if let Some(id) = &message.id {
+        event.put_slice(b"id: ");
+        event.put_slice(id.as_bytes());
+        event.put_u8(b'\n');
+    }
+    if !message.bytes.is_empty() {
+        event.put_slice(b"event: message\n");
+    }
+    event.put_slice(b"data: ");
+    event.put_slice(&message.bytes);
     event.put_slice(b"\n\n");
     event.freeze()
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::catalog::{BadTool, Catalog};
 use super::dialects::extension;
 use super::error::RpcError;
-use super::frontend::{Frontend, Reply, RequestContext};
+use super::frontend::{Frontend, Reply, RequestContext, Verb};
 use super::jsonrpc::{self, Incoming, Request};
 use super::params::Params;
 use super::seal::Sealer;
@@ -85,6 +85,9 @@ impl Dispatcher {
 #[async_trait]
 impl Frontend for Dispatcher {
     async fn handle(&self, context: RequestContext, message: Bytes) -> Reply {
+        if context.verb != Verb::Post {
+            return Reply::refused(405, "there are no sessions to end and no stream to open; send messages by POST");
+        }
         match jsonrpc::parse(&message) {
             Err(unreadable) => Reply::error(unreadable.id, &unreadable.error),
             // No notification of a client changes anything here. `notifications/cancelled` ends a request, which is for those who

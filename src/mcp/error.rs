@@ -20,11 +20,13 @@ pub struct RpcError {
     data: Option<Box<Value>>,
     #[serde(skip)]
     http: u16,
+    #[serde(skip)]
+    retry_after: Option<u64>,
 }
 
 impl RpcError {
     fn new(code: i64, http: u16, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into(), data: None, http }
+        Self { code, message: message.into(), data: None, http, retry_after: None }
     }
 
     /// The code.
@@ -37,6 +39,12 @@ impl RpcError {
     #[must_use]
     pub const fn http(&self) -> u16 {
         self.http
+    }
+
+    /// Seconds after which the same request may succeed: `Retry-After`.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<u64> {
+        self.retry_after
     }
 
     /// What is no JSON.

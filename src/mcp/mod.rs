@@ -19,5 +19,5 @@ mod wire;
 pub use catalog::BadTool;
 pub use dispatch::{Dispatcher, DispatcherError, DispatcherParts};
 pub use error::RpcError;
-pub use frontend::{Frontend, Reply, RequestContext, Streams};
+pub use frontend::{Frontend, Message, Notes, Reply, RequestContext, Streams, Verb};
 pub use headers::{HeaderText, McpHeaders};

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::frontend::{Frontend, Reply, RequestContext, Streams};
 use super::jsonrpc::{self, Incoming};
 use super::params::Params;
-use crate::domain::{Clock, Principal};
+use crate::domain::{Caller, Clock};
 
 /// The longest line that is read, in bytes.
 pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
@@ -32,7 +32,7 @@ pub struct StdioParts {
     /// Who answers.
     pub frontend: Arc<dyn Frontend>,
     /// Who is at the other end.
-    pub principal: Principal,
+    pub caller: Caller,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Ends the service.
@@ -134,7 +134,7 @@ impl Service {
             }
             Ok(Incoming::Notification(_)) | Err(_) => {}
         }
-        let context = RequestContext { principal: self.parts.principal.clone(), headers: None, streams: Streams::Wanted, cancel };
+        let context = RequestContext { cancel, ..RequestContext::new(self.parts.caller.clone(), Streams::Wanted) };
         let (frontend, out) = (self.parts.frontend.clone(), self.out.clone());
         self.running.push(Box::pin(async move {
             let reply = frontend.handle(context, line).await;
@@ -160,7 +160,7 @@ async fn send(out: &mpsc::Sender<Bytes>, reply: Reply) {
         }
         Reply::Stream(mut messages) => {
             while let Some(message) = messages.recv().await {
-                out.send(message).await.ok();
+                out.send(message.bytes).await.ok();
             }
         }
     }

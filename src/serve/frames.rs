@@ -4,16 +4,19 @@
 //! message of the protocol exactly as it came, so nothing is read twice. The first frame each way is a hello with a version.
 
 use std::io;
+use std::net::IpAddr;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio_util::sync::CancellationToken;
 
-use crate::mcp::{McpHeaders, Streams};
+use crate::domain::{Caller, Principal, ToolGrant};
+use crate::mcp::{HeaderText, McpHeaders, Notes, RequestContext, Streams, Verb};
 
 /// Both sides have to speak the same one: the processes of one folder are usually one program.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// The longest head.
 const LONGEST_HEAD: usize = 256 * 1024;
 /// The longest body: more than any message that the front ends take.
@@ -32,14 +35,8 @@ pub(super) enum Ask {
     Message {
         /// Names it on this connection.
         id: u64,
-        /// Who sent it.
-        tenant: String,
-        /// Who sent it.
-        principal: String,
-        /// As [`crate::mcp::RequestContext::headers`].
-        headers: Option<McpHeaders>,
-        /// As [`crate::mcp::RequestContext::streams`].
-        streams: Streams,
+        /// What is known of it.
+        context: Box<Context>,
         /// Whether it will be asked again of the next holder when this one goes.
         repeatable: bool,
     },
@@ -57,6 +54,60 @@ pub(super) enum Ask {
         /// The question.
         question: OperatorQuestion,
     },
+}
+
+/// A [`RequestContext`] on the wire.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Context {
+    tenant: String,
+    principal: String,
+    /// The tools that the caller may use, where not all.
+    tools: Option<Vec<String>>,
+    admin: bool,
+    address: Option<IpAddr>,
+    verb: Verb,
+    headers: Option<McpHeaders>,
+    session: HeaderText,
+    streams: Streams,
+}
+
+impl From<&RequestContext> for Context {
+    fn from(context: &RequestContext) -> Self {
+        let Caller { principal, tools, admin } = &context.caller;
+        Self {
+            tenant: principal.tenant().to_owned(),
+            principal: principal.name().to_owned(),
+            tools: match tools {
+                ToolGrant::All => None,
+                ToolGrant::Named(names) => Some(names.to_vec()),
+            },
+            admin: *admin,
+            address: context.address,
+            verb: context.verb.clone(),
+            headers: context.headers.clone(),
+            session: context.session.clone(),
+            streams: context.streams,
+        }
+    }
+}
+
+impl Context {
+    /// The context, cancelled by this token.
+    pub(super) fn into_context(self, cancel: CancellationToken) -> RequestContext {
+        RequestContext {
+            caller: Caller {
+                principal: Principal::new(self.tenant, self.principal),
+                tools: self.tools.map_or(ToolGrant::All, |names| ToolGrant::Named(names.into())),
+                admin: self.admin,
+            },
+            address: self.address,
+            verb: self.verb,
+            headers: self.headers,
+            session: self.session,
+            streams: self.streams,
+            cancel,
+        }
+    }
 }
 
 /// What operators ask of whoever holds the store.
@@ -97,11 +148,15 @@ pub(super) enum Tell {
         id: u64,
         /// The HTTP status that goes with it.
         status: u16,
+        /// What goes beside it.
+        notes: Notes,
     },
     /// The next of several messages; it is the body.
     Part {
         /// To which message.
         id: u64,
+        /// As [`crate::mcp::Message::id`].
+        event: Option<String>,
     },
     /// The last of several messages has been sent.
     End {

@@ -18,7 +18,7 @@ use super::plan::World;
 use super::socket;
 use crate::domain::{Clock, Timestamp};
 use crate::engine::Supervisor;
-use crate::mcp::RequestContext;
+use crate::mcp::{Message, Notes, RequestContext};
 
 /// Frames on their way to the holder.
 const WAITING: usize = 256;
@@ -46,8 +46,8 @@ pub(super) struct Link {
 #[derive(Debug)]
 pub(super) enum Piece {
     Accepted,
-    One { status: u16, body: Bytes },
-    Part(Bytes),
+    One { status: u16, body: Bytes, notes: Notes },
+    Part(Message),
     End,
 }
 
@@ -101,14 +101,7 @@ impl Link {
         let (pieces, incoming) = mpsc::channel(BEHIND);
         self.pending().insert(id, pieces);
         let answer = Answer { id, link: self.clone(), pieces: incoming, ended: false };
-        let ask = Ask::Message {
-            id,
-            tenant: context.principal.tenant().to_owned(),
-            principal: context.principal.name().to_owned(),
-            headers: context.headers.clone(),
-            streams: context.streams,
-            repeatable,
-        };
+        let ask = Ask::Message { id, context: Box::new(context.into()), repeatable };
         // The check comes after the insert: a loss in between clears what was inserted.
         if self.lost.is_cancelled() || self.out.send((ask, message)).await.is_err() {
             return None;
@@ -129,8 +122,8 @@ impl Link {
     fn deliver(&self, tell: Tell, body: Bytes) {
         let (id, piece, last) = match tell {
             Tell::Accepted { id } => (id, Piece::Accepted, true),
-            Tell::One { id, status } => (id, Piece::One { status, body }, true),
-            Tell::Part { id } => (id, Piece::Part(body), false),
+            Tell::One { id, status, notes } => (id, Piece::One { status, body, notes }, true),
+            Tell::Part { id, event } => (id, Piece::Part(Message { id: event, bytes: body }), false),
             Tell::End { id } => (id, Piece::End, true),
             Tell::Hello { .. } | Tell::Operator { .. } | Tell::Pong => return,
         };
@@ -233,7 +226,7 @@ mod tests {
     use jobgate_adapter_api::{EnvAndFiles, ManualClock, OsRandom};
 
     use super::*;
-    use crate::domain::Principal;
+    use crate::domain::Caller;
     use crate::mcp::Streams;
 
     /// A holder that is stopped in its tracks keeps nobody waiting for ever.
@@ -250,12 +243,7 @@ mod tests {
             stream
         });
         let link = link.unwrap();
-        let context = RequestContext {
-            principal: Principal::local(),
-            headers: None,
-            streams: Streams::Wanted,
-            cancel: CancellationToken::new(),
-        };
+        let context = RequestContext::new(Caller::local(), Streams::Wanted);
         let mut answer = link.ask(&context, Bytes::from_static(b"{}"), true).await.unwrap();
         let silence = async {
             while !link.lost().is_cancelled() {

@@ -26,7 +26,7 @@ pub use operator::{AuditLine, TaskLine, ask as ask_operator};
 pub use plan::{Plan, PlanError, Source, World};
 pub use switch::{Switch, SwitchError};
 
-use crate::domain::Principal;
+use crate::domain::Caller;
 use crate::engine::Supervisor;
 use crate::http::{self, ConnectionLimits, HttpParts, HttpSettings};
 use crate::mcp::stdio::{self, StdioParts};
@@ -115,7 +115,7 @@ pub async fn pipe(plan: Arc<Plan>, stop: CancellationToken) -> Result<(), ServeE
     let shutdown = stop.child_token();
     let parts = StdioParts {
         frontend: Arc::new(switch.clone()),
-        principal: Principal::local(),
+        caller: Caller::local(),
         clock: world.clock.clone(),
         shutdown: shutdown.clone(),
         grace,

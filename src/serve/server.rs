@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::frames::{self, Ask, Tell, VERSION};
 use super::operator;
 use super::socket;
-use crate::domain::{Clock, Principal};
+use crate::domain::Clock;
 use crate::engine::Supervisor;
 use crate::mcp::{Dispatcher, Frontend as _, Reply, RequestContext};
 use crate::store::sled::SledStore;
@@ -94,10 +94,10 @@ async fn answer_all(read: &mut BufReader<OwnedReadHalf>, shared: &Shared, out: &
             Ask::Hello { version } => {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, format!("the other side speaks version {version}")));
             }
-            Ask::Message { id, tenant, principal, headers, streams, repeatable } => {
+            Ask::Message { id, context, repeatable } => {
                 let cancel = gone.child_token();
                 waited_for.insert(id, cancel.clone());
-                let context = RequestContext { principal: Principal::new(tenant, principal), headers, streams, cancel };
+                let context = context.into_context(cancel);
                 let (shared, out, done) = (shared.clone(), out.clone(), done.clone());
                 shared.supervisor.clone().spawn("link request", async move {
                     let stopping = shared.supervisor.stopping().clone();
@@ -135,12 +135,12 @@ async fn answer(shared: &Shared, context: RequestContext, id: u64, message: Byte
         Reply::Accepted => {
             out.send((Tell::Accepted { id }, Bytes::new())).await.ok();
         }
-        Reply::One { status, body } => {
-            out.send((Tell::One { id, status }, body)).await.ok();
+        Reply::One { status, body, notes } => {
+            out.send((Tell::One { id, status, notes }, body)).await.ok();
         }
         Reply::Stream(mut messages) => {
             while let Some(message) = messages.recv().await {
-                if out.send((Tell::Part { id }, message)).await.is_err() {
+                if out.send((Tell::Part { id, event: message.id }, message.bytes)).await.is_err() {
                     return;
                 }
             }

@@ -15,7 +15,7 @@ use super::message::Outgoing;
 use super::plan::Plan;
 use crate::engine::Supervisor;
 use crate::http::Health;
-use crate::mcp::{Frontend, Reply, RequestContext, RpcError};
+use crate::mcp::{Frontend, Message, Reply, RequestContext, RpcError};
 
 /// How long a store may be held by someone who does not answer: longer than any shutdown or start takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -212,7 +212,9 @@ impl Switch {
                     };
                     match first {
                         Next::Piece(Piece::Accepted) => return Asked::Whole(Reply::Accepted),
-                        Next::Piece(Piece::One { status, body }) => return Asked::Whole(Reply::One { status, body }),
+                        Next::Piece(Piece::One { status, body, notes }) => {
+                            return Asked::Whole(Reply::One { status, body, notes });
+                        }
                         Next::Piece(Piece::Part(message)) => return Asked::Begun { message, answer },
                         Next::Lost if sent.repeatable => {}
                         Next::Piece(Piece::End) | Next::Cut | Next::Lost => return Asked::Whole(outcome_unknown(sent)),
@@ -223,7 +225,7 @@ impl Switch {
     }
 
     /// Hands on a stream that comes over the link; the next holder goes on with it when this one goes.
-    async fn forward(self, context: RequestContext, sent: Outgoing, first: Bytes, answer: Answer, to: mpsc::Sender<Bytes>) {
+    async fn forward(self, context: RequestContext, sent: Outgoing, first: Message, answer: Answer, to: mpsc::Sender<Message>) {
         let mut answer = answer;
         if to.send(first).await.is_err() {
             return;
@@ -243,7 +245,7 @@ impl Switch {
                     }
                 }
                 Next::Piece(Piece::One { body, .. }) => {
-                    to.send(body).await.ok();
+                    to.send(body.into()).await.ok();
                     return;
                 }
                 Next::Piece(Piece::Accepted | Piece::End) | Next::Cut => return,
@@ -260,7 +262,7 @@ impl Switch {
                 },
                 Next::Lost => {
                     if let Reply::One { body, .. } = outcome_unknown(&sent) {
-                        to.send(body).await.ok();
+                        to.send(body.into()).await.ok();
                     }
                     return;
                 }
@@ -274,15 +276,15 @@ enum Asked {
     /// The answer, or a stream of this very process.
     Whole(Reply),
     /// The first message of several over the link.
-    Begun { message: Bytes, answer: Answer },
+    Begun { message: Message, answer: Answer },
 }
 
 /// The rest of an answer that this process gives itself.
-async fn hand_on(reply: Reply, listens: bool, to: &mpsc::Sender<Bytes>) {
+async fn hand_on(reply: Reply, listens: bool, to: &mpsc::Sender<Message>) {
     match reply {
         Reply::Accepted => {}
         Reply::One { body, .. } => {
-            to.send(body).await.ok();
+            to.send(body.into()).await.ok();
         }
         Reply::Stream(mut messages) => {
             let mut heard = !listens;

@@ -1,8 +1,8 @@
 //! Versions, metadata, methods and lists.
 
+use jobgate::domain::Caller;
 use jobgate::mcp::{Frontend as _, Reply, RequestContext, Streams};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use crate::client::{TASKS, VERSION, ask, call, me, one};
 use crate::rig::Rig;
@@ -113,9 +113,10 @@ async fn what_is_no_message_is_answered_by_an_error_of_the_protocol() {
         ("{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"tools/list\",\"params\":[1]}", -32600, Some(5)),
         ("{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"a\",\"params\":{\"x\":1,\"x\":2}}", -32602, Some(5)),
     ] {
-        let context =
-            RequestContext { principal: me(), headers: None, streams: Streams::Wanted, cancel: CancellationToken::new() };
-        let Reply::One { status, body } = rig.dispatcher.handle(context, text.to_owned().into()).await else { panic!("{text}") };
+        let context = RequestContext::new(Caller::new(me()), Streams::Wanted);
+        let Reply::One { status, body, .. } = rig.dispatcher.handle(context, text.to_owned().into()).await else {
+            panic!("{text}")
+        };
         let message: Value = serde_json::from_slice(&body).unwrap();
         rig.checker.response("", &message).unwrap();
         assert_eq!(message["error"]["code"], code, "{text}");
@@ -132,8 +133,7 @@ async fn notifications_are_accepted_and_cancel_no_task() {
     let id = rig.send(started.clone()).await.task_id();
     for method in ["notifications/cancelled", "notifications/initialized", "notifications/unknown"] {
         let note = json!({ "jsonrpc": "2.0", "method": method, "params": { "requestId": started.id } });
-        let context =
-            RequestContext { principal: me(), headers: None, streams: Streams::Wanted, cancel: CancellationToken::new() };
+        let context = RequestContext::new(Caller::new(me()), Streams::Wanted);
         let reply = rig.dispatcher.handle(context, note.to_string().into()).await;
         assert!(matches!(reply, Reply::Accepted), "{method}: {reply:?}");
     }

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use jobgate::domain::Principal;
-use jobgate::mcp::{Frontend as _, HeaderText, McpHeaders, Reply, RequestContext, Streams};
+use jobgate::domain::{Caller, Principal};
+use jobgate::mcp::{Frontend as _, HeaderText, McpHeaders, Message, Reply, RequestContext, Streams};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -120,10 +120,9 @@ impl Ask {
 
     fn context(&self) -> RequestContext {
         RequestContext {
-            principal: self.principal.clone(),
             headers: self.headers.clone(),
-            streams: self.streams,
             cancel: self.cancel.clone(),
+            ..RequestContext::new(Caller::new(self.principal.clone()), self.streams)
         }
     }
 }
@@ -170,7 +169,7 @@ impl Rig {
     /// Sends a request that has one answer.
     pub(crate) async fn send(&self, ask: Ask) -> Answer {
         match self.reply(&ask).await {
-            Reply::One { status, body } => self.checked(&ask, status, &body),
+            Reply::One { status, body, .. } => self.checked(&ask, status, &body),
             other => panic!("{}: {other:?}", ask.method),
         }
     }
@@ -184,19 +183,19 @@ impl Rig {
         }
         let last = seen.pop().unwrap();
         let notifications = seen.iter().map(|message| self.notified(message)).collect();
-        (notifications, self.checked(&ask, 200, &last))
+        (notifications, self.checked(&ask, 200, &last.bytes))
     }
 
     /// Opens a stream that stays open.
-    pub(crate) async fn open(&self, ask: &Ask) -> mpsc::Receiver<Bytes> {
+    pub(crate) async fn open(&self, ask: &Ask) -> mpsc::Receiver<Message> {
         match self.reply(ask).await {
             Reply::Stream(messages) => messages,
             other => panic!("{}: {other:?}", ask.method),
         }
     }
 
-    pub(crate) fn notified(&self, message: &Bytes) -> Value {
-        let message: Value = serde_json::from_slice(message).unwrap();
+    pub(crate) fn notified(&self, message: &Message) -> Value {
+        let message: Value = serde_json::from_slice(&message.bytes).unwrap();
         self.checker.notification(&message).unwrap();
         message
     }

@@ -1,10 +1,10 @@
 //! Whatever arrives is answered by a message of the protocol: no panic, no silence.
 
+use jobgate::domain::Caller;
 use jobgate::mcp::{Frontend as _, Reply, RequestContext, Streams};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use crate::client::{call, me, one};
 use crate::rig::Rig;
@@ -98,14 +98,14 @@ fn whatever_arrives_is_answered_by_a_message_of_the_protocol() {
             headers.method = one("tools/call");
             headers
         });
-        let context = RequestContext { principal: me(), headers, streams: Streams::Wanted, cancel: CancellationToken::new() };
+        let context = RequestContext { headers, ..RequestContext::new(Caller::new(me()), Streams::Wanted) };
         let reply = runtime.block_on(rig.drive(rig.dispatcher.handle(context, bytes.clone().into())));
         match reply {
             Reply::Accepted => {
                 let message: Value = serde_json::from_slice(&bytes).unwrap();
                 prop_assert!(message.get("id").is_none(), "a request without an answer: {message}");
             }
-            Reply::One { status, body } => {
+            Reply::One { status, body, .. } => {
                 let message: Value = serde_json::from_slice(&body).unwrap();
                 prop_assert_eq!(&message["jsonrpc"], "2.0");
                 prop_assert!(message.get("error").is_some() != message.get("result").is_some(), "{}", message);

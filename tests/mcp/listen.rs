@@ -118,7 +118,7 @@ async fn a_shutdown_ends_a_subscription_with_its_result() {
     while let Some(message) = rig.drive(stream.recv()).await {
         last = Some(message);
     }
-    let answer = rig.checked(&request, 200, &last.unwrap());
+    let answer = rig.checked(&request, 200, &last.unwrap().bytes);
     assert_eq!(answer.result()["_meta"]["io.modelcontextprotocol/subscriptionId"], request.id);
 }
 

@@ -77,12 +77,12 @@ impl Asked<'_> {
     fn carried(&self, tool: &Tool, arguments: &Map<String, Value>) -> Result<Option<Carried>, RpcError> {
         let Some(state) = self.params.text("requestState")? else { return Ok(None) };
         let now = self.shared.clock.now();
-        self.shared.sealer.open(&state, &self.context.principal, &tool.name, arguments, now).map(Some)
+        self.shared.sealer.open(&state, &self.context.caller.principal, &tool.name, arguments, now).map(Some)
     }
 
     fn ask(&self, tool: &Tool, arguments: &Map<String, Value>, question: &Confirm, round: Round) -> Reply {
         let until = self.shared.clock.now().plus(question.expires_after);
-        let state = self.shared.sealer.seal(Carried::Asked(round), &self.context.principal, &tool.name, arguments, until);
+        let state = self.shared.sealer.seal(Carried::Asked(round), &self.context.caller.principal, &tool.name, arguments, until);
         self.result(&InputRequired::new(question, state))
     }
 
@@ -97,7 +97,7 @@ impl Asked<'_> {
         let key = self.params.meta.idempotency_key()?;
         let asked_once = once.is_some();
         let call = Call {
-            owner: self.context.principal.clone(),
+            owner: self.context.caller.principal.clone(),
             tool: tool.name.clone(),
             arguments,
             // One run of questions is one wish, however often its last answer is sent.
@@ -127,7 +127,7 @@ impl Asked<'_> {
         answers: &Answers<'_>,
     ) -> Result<Reply, RpcError> {
         let id: TaskId = task.parse().map_err(|_| access_error(AccessError::NotFound))?;
-        let owner = &self.context.principal;
+        let owner = &self.context.caller.principal;
         let task = self.shared.engine.get(owner, &id).await.map_err(access_error)?;
         let answers = read_answers(&task, answers)?;
         if !answers.is_empty() {

@@ -66,7 +66,7 @@ impl Asked<'_> {
         wanted.sort_unstable();
         wanted.dedup();
         let engine = self.shared.engine.clone();
-        let mut watch = engine.watch(&self.context.principal, &wanted).await.map_err(|error| store_error(&error))?;
+        let mut watch = engine.watch(&self.context.caller.principal, &wanted).await.map_err(|error| store_error(&error))?;
         let subscription: Box<RawValue> = self.request.id.to_owned();
         let granted = Granted {
             notifications: GrantedFilter {
@@ -78,7 +78,7 @@ impl Asked<'_> {
         let (news, stream) = mpsc::channel(WAITING);
         let cancel = self.context.cancel.clone();
         self.shared.supervisor.spawn("subscription", async move {
-            if news.send(acknowledged).await.is_err() {
+            if news.send(acknowledged.into()).await.is_err() {
                 return;
             }
             loop {
@@ -90,13 +90,13 @@ impl Asked<'_> {
                 let Some(task) = task else { break };
                 let interval = engine.caller_interval(&task);
                 let view = TaskView { task: &task, interval, frame: Frame::Pushed(&subscription) };
-                if news.send(jsonrpc::notification("notifications/tasks", &view)).await.is_err() {
+                if news.send(jsonrpc::notification("notifications/tasks", &view).into()).await.is_err() {
                     return;
                 }
             }
             let ended = Ended { result_type: "complete", meta: Subscription(&subscription) };
             // Nobody may be there any more; then nobody misses it.
-            news.send(jsonrpc::result(&subscription, &ended)).await.ok();
+            news.send(jsonrpc::result(&subscription, &ended).into()).await.ok();
         });
         Ok(Reply::Stream(stream))
     }

@@ -45,7 +45,7 @@ pub(super) struct Waiting {
 impl Asked<'_> {
     pub(super) async fn run(&self, running: Running) -> Result<Reply, RpcError> {
         let token = self.params.meta.progress_token()?.map(ToOwned::to_owned);
-        let (shared, owner) = (self.shared.clone(), self.context.principal.clone());
+        let (shared, owner) = (self.shared.clone(), self.context.caller.principal.clone());
         let cancel = self.context.cancel.clone();
         let id: Box<RawValue> = self.request.id.to_owned();
         let (Some(token), true) = (token, self.context.streams == Streams::Wanted) else {
@@ -71,7 +71,7 @@ impl Asked<'_> {
                     Some(update) = news.recv() => {
                         if let Some(message) = progress.notification(&update) {
                             // A client that does not read gets its answer all the same, with less on the way.
-                            messages.try_send(message).ok();
+                            messages.try_send(message.into()).ok();
                         }
                     }
                     answer = &mut answer => break answer,
@@ -82,7 +82,7 @@ impl Asked<'_> {
                 Err(error) => jsonrpc::failure(Some(&id), &error),
             };
             // Nobody may be there any more; then nobody misses it.
-            messages.send(last).await.ok();
+            messages.send(last.into()).await.ok();
         });
         Ok(Reply::Stream(stream))
     }

@@ -19,7 +19,7 @@ const SETTLING: Duration = Duration::from_millis(500);
 impl Asked<'_> {
     pub(super) async fn get_task(&self) -> Result<Reply, RpcError> {
         let id = self.task_id()?;
-        let task = self.shared.engine.get(&self.context.principal, &id).await.map_err(access_error)?;
+        let task = self.shared.engine.get(&self.context.caller.principal, &id).await.map_err(access_error)?;
         let interval = self.shared.engine.caller_interval(&task);
         Ok(self.result(&TaskView { task: &task, interval, frame: Frame::Got }))
     }
@@ -32,17 +32,17 @@ impl Asked<'_> {
             ));
         }
         let given = Answers::of(self.params)?;
-        let task = self.shared.engine.get(&self.context.principal, &id).await.map_err(access_error)?;
+        let task = self.shared.engine.get(&self.context.caller.principal, &id).await.map_err(access_error)?;
         let answers = read_answers(&task, &given)?;
         if !answers.is_empty() {
-            self.shared.engine.answer(&self.context.principal, &id, answers).await.map_err(access_error)?;
+            self.shared.engine.answer(&self.context.caller.principal, &id, answers).await.map_err(access_error)?;
         }
         Ok(self.result(&Acknowledged::new()))
     }
 
     pub(super) async fn cancel_task(&self) -> Result<Reply, RpcError> {
         let id = self.task_id()?;
-        let (engine, owner) = (&self.shared.engine, &self.context.principal);
+        let (engine, owner) = (&self.shared.engine, &self.context.caller.principal);
         let task = engine.cancel(owner, &id, false).await.map_err(access_error)?;
         if !task.is_ended() {
             let until = self.shared.clock.now().plus(SETTLING);
