@@ -1,4 +1,5 @@
-//! The tools as callers see them: listed from bytes made once, their schemas compiled once.
+//! The tools as callers see them: listed from bytes made once, their schemas compiled once. A tool that a caller was not granted is
+//! as unknown to it as one that is not there, whatever it is asked about.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,11 +11,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::error::RpcError;
+use super::grants::PerGrant;
 use super::headers::{ParamHeader, param_headers};
 use super::jsonrpc;
 use super::schema::{BadSchema, Schema};
 use super::wire::ServerMeta;
-use crate::domain::Tool;
+use crate::domain::{Caller, Tool, ToolGrant};
 
 /// Tools on one page. Large, because clients that never ask for a second page would not see the rest.
 const PAGE: usize = 200;
@@ -33,8 +35,10 @@ pub(crate) struct Entry {
 #[derive(Debug)]
 pub(crate) struct Catalog {
     entries: HashMap<String, Entry>,
-    /// The results of `tools/list`, in order.
-    pages: Vec<Bytes>,
+    /// In the order in which they are listed.
+    order: Vec<Arc<Tool>>,
+    /// The results of `tools/list`, in order, for each set of granted tools.
+    pages: PerGrant<Vec<Bytes>>,
 }
 
 /// A tool's schema cannot be compiled.
@@ -85,29 +89,35 @@ impl Catalog {
             let headers = param_headers(&tool.input_schema);
             entries.insert(tool.name.as_str().to_owned(), Entry { tool: Arc::clone(tool), input, headers });
         }
-        Ok(Self { entries, pages: pages(tools, PAGE) })
+        Ok(Self { entries, order: tools.to_vec(), pages: PerGrant::new() })
     }
 
-    /// A tool by its name.
-    pub(crate) fn get(&self, name: &str) -> Option<&Entry> {
-        self.entries.get(name)
+    /// A tool by its name, for a caller that was granted it.
+    pub(crate) fn get_for(&self, caller: &Caller, name: &str) -> Option<&Entry> {
+        self.entries.get(name).filter(|entry| caller.tools.covers(&entry.tool.name))
     }
 
-    /// The result of `tools/list`.
+    /// The tools of a grant, in the order in which they are listed.
+    pub(crate) fn granted(&self, grant: &ToolGrant) -> impl Iterator<Item = &Arc<Tool>> {
+        self.order.iter().filter(|tool| grant.covers(&tool.name))
+    }
+
+    /// The result of `tools/list` for a caller.
     ///
     /// # Errors
     /// -32602 for a cursor that was not given out here.
-    pub(crate) fn page(&self, cursor: Option<&str>) -> Result<&Bytes, RpcError> {
+    pub(crate) fn page_for(&self, caller: &Caller, cursor: Option<&str>) -> Result<Bytes, RpcError> {
         let index = match cursor {
             None => 0,
             Some(cursor) => index_of(cursor).filter(|index| *index > 0).unwrap_or(usize::MAX),
         };
         let unknown = || RpcError::invalid_params("`params.cursor` is not one that this server gave out; list without it");
-        self.pages.get(index).ok_or_else(unknown)
+        let pages = self.pages.get(&caller.tools, || pages(&self.granted(&caller.tools).collect::<Vec<_>>(), PAGE));
+        pages.get(index).cloned().ok_or_else(unknown)
     }
 }
 
-fn pages(tools: &[Arc<Tool>], size: usize) -> Vec<Bytes> {
+fn pages(tools: &[&Arc<Tool>], size: usize) -> Vec<Bytes> {
     let count = tools.len().div_ceil(size).max(1);
     let listed = |index: usize| {
         tools.iter().skip(index * size).take(size).map(|tool| Listed {
@@ -150,36 +160,63 @@ mod tests {
     use super::*;
     use crate::domain::{ProviderName, ToolName, ToolPolicy};
 
+    fn tool(name: &str) -> Arc<Tool> {
+        Arc::new(Tool {
+            name: ToolName::new(name),
+            title: None,
+            description: "does something".to_owned(),
+            input_schema: json!({ "type": "object" }),
+            output_schema: None,
+            annotations: None,
+            provider: ProviderName::new("p"),
+            policy: ToolPolicy::default(),
+        })
+    }
+
+    fn names(page: &[u8]) -> Vec<String> {
+        let page: Value = serde_json::from_slice(page).unwrap();
+        page["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    }
+
     #[test]
     fn pages_follow_each_other_by_cursors_that_only_this_server_understands() {
-        let tools: Vec<Arc<Tool>> = (0..5)
-            .map(|number| {
-                Arc::new(Tool {
-                    name: ToolName::new(format!("tool_{number}")),
-                    title: None,
-                    description: "does something".to_owned(),
-                    input_schema: json!({ "type": "object" }),
-                    output_schema: None,
-                    annotations: None,
-                    provider: ProviderName::new("p"),
-                    policy: ToolPolicy::default(),
-                })
-            })
-            .collect();
-        let catalog = Catalog { entries: HashMap::new(), pages: pages(&tools, 2) };
+        let tools: Vec<Arc<Tool>> = (0..2 * PAGE + 1).map(|number| tool(&format!("tool_{number}"))).collect();
+        let (catalog, caller) = (Catalog::new(&tools).unwrap(), Caller::local());
         let mut cursor: Option<String> = None;
-        let mut names = Vec::new();
+        let mut listed = Vec::new();
         loop {
-            let page: Value = serde_json::from_slice(catalog.page(cursor.as_deref()).unwrap()).unwrap();
-            names.extend(page["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()));
+            let page = catalog.page_for(&caller, cursor.as_deref()).unwrap();
+            listed.extend(names(&page));
+            let page: Value = serde_json::from_slice(&page).unwrap();
             cursor = page["nextCursor"].as_str().map(str::to_owned);
             if cursor.is_none() {
                 break;
             }
         }
-        assert_eq!(names, ["tool_0", "tool_1", "tool_2", "tool_3", "tool_4"]);
+        assert_eq!(listed, tools.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>());
         for wrong in ["", "1", "tools:1", &cursor_of(0), &cursor_of(3), "!!"] {
-            assert_eq!(catalog.page(Some(wrong)).unwrap_err().code(), -32602, "{wrong}");
+            assert_eq!(catalog.page_for(&caller, Some(wrong)).unwrap_err().code(), -32602, "{wrong}");
+        }
+    }
+
+    /// I1: what was not granted is neither listed nor found, and the others keep their order.
+    #[test]
+    fn a_caller_sees_the_tools_that_it_was_granted() {
+        let catalog = Catalog::new(&["render", "deploy_web", "purge", "deploy_api"].map(tool)).unwrap();
+        let granted = |names: &[&str]| Caller {
+            tools: ToolGrant::Named(names.iter().map(|name| (*name).to_owned()).collect()),
+            ..Caller::local()
+        };
+        for (grant, seen) in [
+            (granted(&["deploy_*", "render"]), vec!["render", "deploy_web", "deploy_api"]),
+            (granted(&["purge"]), vec!["purge"]),
+            (granted(&[]), vec![]),
+            (Caller::local(), vec!["render", "deploy_web", "purge", "deploy_api"]),
+        ] {
+            assert_eq!(names(&catalog.page_for(&grant, None).unwrap()), seen);
+            for name in ["render", "deploy_web", "purge", "deploy_api", "absent"] {
+                assert_eq!(catalog.get_for(&grant, name).is_some(), seen.contains(&name), "{name}");
+            }
         }
     }
 }

@@ -82,6 +82,14 @@ impl RpcError {
         Self::new(-32603, 200, message)
     }
 
+    /// Too much in too short a time, or too much at once (requirement G4). Over a pipe the data says what the header would.
+    pub(crate) fn limited(what: impl Into<Cow<'static, str>>, retry_after: u64) -> Self {
+        let mut error =
+            Self::new(-32603, 429, what).with_data(json!({ "category": "rate_limited", "retryAfterSeconds": retry_after }));
+        error.retry_after = Some(retry_after);
+        error
+    }
+
     /// With structured details.
     #[must_use]
     pub(crate) fn with_data(mut self, data: Value) -> Self {

@@ -6,6 +6,7 @@ mod dispatch;
 mod error;
 mod forms;
 mod frontend;
+mod grants;
 mod headers;
 mod jsonrpc;
 mod params;

@@ -26,7 +26,7 @@ impl Asked<'_> {
         if let Some(sent) = &self.context.headers {
             headers::check_name(sent, &name, true)?;
         }
-        let entry = self.shared.catalog.get(&name);
+        let entry = self.shared.catalog.get_for(&self.context.caller, &name);
         let entry = entry.ok_or_else(|| RpcError::invalid_params(format!("there is no tool `{name}`")))?;
         let arguments: Map<String, Value> = self.params.value("arguments")?.unwrap_or_default();
         let arguments = Value::Object(arguments);
@@ -184,7 +184,8 @@ pub(super) fn call_error(error: CallError) -> RpcError {
         CallError::UnknownTool | CallError::KeyConflict | CallError::ArgumentsTooLarge { .. } => {
             RpcError::invalid_params(error.to_string())
         }
-        CallError::TooManyTasks { .. } => RpcError::internal(error.to_string()),
+        // Nobody knows when one of them ends; a client that comes back soon loses nothing.
+        CallError::TooManyTasks { .. } => RpcError::limited(error.to_string(), 5),
         CallError::ShuttingDown => RpcError::shutting_down(),
         CallError::Store(error) => store_error(&error),
         CallError::Fault(error) => {

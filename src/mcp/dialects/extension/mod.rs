@@ -72,8 +72,8 @@ pub(in crate::mcp) async fn answer(
 impl Asked<'_> {
     fn list(&self) -> Result<Reply, RpcError> {
         let cursor = self.params.text("cursor")?;
-        let page = self.shared.catalog.page(cursor.as_deref())?;
-        Ok(Reply::ok(jsonrpc::prepared(self.request.id, page)))
+        let page = self.shared.catalog.page_for(&self.context.caller, cursor.as_deref())?;
+        Ok(Reply::ok(jsonrpc::prepared(self.request.id, &page)))
     }
 
     /// The answer that consists of this result.
