@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::catalog::{BadTool, Catalog};
-use super::dialects::extension;
+use super::dialects::{extension, session};
 use super::error::RpcError;
 use super::frontend::{Frontend, Reply, RequestContext, Verb};
-use super::jsonrpc::{self, Incoming, Request};
+use super::jsonrpc::{self, Incoming, Notification, Request, Response};
 use super::params::Params;
 use super::seal::Sealer;
-use super::versions::{self, Dialect};
+use super::sessions::Sessions;
+use super::versions::{self, Era};
 use crate::domain::{Clock, Random, Tool};
 use crate::engine::{Engine, Supervisor};
 use crate::store::StoreError;
@@ -56,6 +57,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) supervisor: Supervisor,
+    pub(crate) sessions: Sessions,
     /// The result of `server/discover`.
     pub(crate) discovered: Bytes,
 }
@@ -71,13 +73,44 @@ impl Dispatcher {
         let catalog = Catalog::new(&tools)?;
         let sealer = Sealer::new(engine.seal_key().await?);
         let discovered = extension::discovered();
-        Ok(Self { shared: Arc::new(Shared { engine, catalog, sealer, clock, random, supervisor, discovered }) })
+        Ok(Self {
+            shared: Arc::new(Shared {
+                engine,
+                catalog,
+                sealer,
+                clock,
+                random,
+                supervisor,
+                sessions: Sessions::default(),
+                discovered,
+            }),
+        })
     }
 
     async fn answer(&self, context: &RequestContext, request: &Request<'_>) -> Result<Reply, RpcError> {
         let params = Params::read(request.params)?;
-        match versions::dialect(&request.method, &params, context.headers.as_ref())? {
-            Dialect::Extension => extension::answer(&self.shared, context, request, &params).await,
+        match versions::era(&params, context.headers.as_ref())? {
+            Era::Stateless => extension::answer(&self.shared, context, request, &params).await,
+            Era::Session => session::answer(&self.shared, context, request, &params).await,
+        }
+    }
+
+    /// A client's answer to a request of ours.
+    async fn answered(&self, context: &RequestContext, response: &Response<'_>) -> Result<Reply, RpcError> {
+        let header = context.headers.as_ref().and_then(|headers| headers.protocol_version.one());
+        match versions::named(header)? {
+            Era::Stateless => Err(RpcError::invalid_request("a client sends no responses here")),
+            Era::Session => session::answered(&self.shared, context, response).await,
+        }
+    }
+
+    async fn notified(&self, context: &RequestContext, notification: &Notification<'_>) -> Result<Reply, RpcError> {
+        let params = Params::read(notification.params)?;
+        match versions::era(&params, context.headers.as_ref())? {
+            // No notification of a client changes anything there. `notifications/cancelled` ends a request, which is for those who
+            // carry the messages; a task is cancelled by `tasks/cancel` alone (tasks extension, "Task Cancellation").
+            Era::Stateless => Ok(Reply::Accepted),
+            Era::Session => session::notified(&self.shared, context, &notification.method, &params).await,
         }
     }
 }
@@ -86,13 +119,21 @@ impl Dispatcher {
 impl Frontend for Dispatcher {
     async fn handle(&self, context: RequestContext, message: Bytes) -> Reply {
         if context.verb != Verb::Post {
-            return Reply::refused(405, "there are no sessions to end and no stream to open; send messages by POST");
+            return session::without_message(&self.shared, &context).unwrap_or_else(|error| Reply::error(None, &error));
         }
         match jsonrpc::parse(&message) {
             Err(unreadable) => Reply::error(unreadable.id, &unreadable.error),
-            // No notification of a client changes anything here. `notifications/cancelled` ends a request, which is for those who
-            // carry the messages; a task is cancelled by `tasks/cancel` alone (tasks extension, "Task Cancellation").
-            Ok(Incoming::Notification(_)) => Reply::Accepted,
+            Ok(Incoming::Notification(notification)) => {
+                // Nobody waits for an answer; what is wrong with it is for the log alone.
+                self.notified(&context, &notification).await.unwrap_or_else(|error| {
+                    tracing::debug!(method = %notification.method, ?error, "a notification was not understood");
+                    if error.http() == 404 { Reply::error(None, &error) } else { Reply::Accepted }
+                })
+            }
+            Ok(Incoming::Response(response)) => match self.answered(&context, &response).await {
+                Ok(reply) => reply,
+                Err(error) => Reply::error(Some(response.id), &error),
+            },
             Ok(Incoming::Request(request)) => match self.answer(&context, &request).await {
                 Ok(reply) => reply,
                 Err(error) => Reply::error(Some(request.id), &error),

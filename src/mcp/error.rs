@@ -90,6 +90,13 @@ impl RpcError {
         error
     }
 
+    /// With another status: sessions answer errors of the protocol as ordinary responses.
+    #[must_use]
+    pub(crate) const fn with_http(mut self, http: u16) -> Self {
+        self.http = http;
+        self
+    }
+
     /// With structured details.
     #[must_use]
     pub(crate) fn with_data(mut self, data: Value) -> Self {

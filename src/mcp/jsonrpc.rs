@@ -15,6 +15,8 @@ pub(crate) enum Incoming<'a> {
     Request(Request<'a>),
     /// Wants none.
     Notification(Notification<'a>),
+    /// Answers a request of ours.
+    Response(Response<'a>),
 }
 
 /// A message that wants an answer.
@@ -32,6 +34,15 @@ pub(crate) struct Request<'a> {
 pub(crate) struct Notification<'a> {
     pub(crate) method: Cow<'a, str>,
     pub(crate) params: Option<&'a RawValue>,
+}
+
+/// An answer to a request of ours.
+#[derive(Debug)]
+pub(crate) struct Response<'a> {
+    /// The request's id, as it was written.
+    pub(crate) id: &'a RawValue,
+    /// The result, or the error as it was written.
+    pub(crate) answer: Result<&'a RawValue, &'a RawValue>,
 }
 
 /// A message that is no message; with its id, where that much could be read.
@@ -66,7 +77,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 ///
 /// # Errors
 /// -32700 for what is no JSON, -32600 for JSON that is no request or notification (JSON-RPC 2.0, section 5.1). Batches are not
-/// part of this protocol; a client sends no responses (Streamable HTTP, "Sending Messages").
+/// part of this protocol.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming<'_>, Unreadable<'_>> {
     let refuse = |id, error| Err(Unreadable { id, error });
     let envelope: Envelope<'_> = match serde_json::from_slice(bytes) {
@@ -83,9 +94,11 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming<'_>, Unreadable<'_>> {
         return refuse(id, RpcError::invalid_request("`jsonrpc` has to be \"2.0\""));
     }
     let Some(method) = envelope.method else {
-        let answer = envelope.result.is_some() || envelope.error.is_some();
-        let why = if answer { "a client sends no responses here" } else { "`method` is missing" };
-        return refuse(id, RpcError::invalid_request(why));
+        return match (id, envelope.result, envelope.error) {
+            (Some(id), Some(result), None) => Ok(Incoming::Response(Response { id, answer: Ok(result) })),
+            (Some(id), None, Some(error)) => Ok(Incoming::Response(Response { id, answer: Err(error) })),
+            (id, _, _) => refuse(id, RpcError::invalid_request("`method` is missing")),
+        };
     };
     let Ok(method) = serde_json::from_str::<Text<'_>>(method.get()) else {
         return refuse(id, RpcError::invalid_request("`method` has to be a string"));
@@ -207,7 +220,8 @@ mod tests {
             ("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":null}", -32600, Some("7")),
             ("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\",\"params\":[]}", -32600, Some("7")),
             ("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a\",\"params\":null}", -32600, Some("7")),
-            ("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}", -32600, Some("7")),
+            ("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{},\"error\":{}}", -32600, Some("7")),
+            ("{\"jsonrpc\":\"2.0\",\"result\":{}}", -32600, None),
             ("{\"jsonrpc\":\"2.0\",\"id\":7,\"id\":8,\"method\":\"a\"}", -32600, None),
         ] {
             assert_eq!(refused(text), (code, id.map(str::to_owned)), "{text}");

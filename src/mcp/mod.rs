@@ -13,6 +13,7 @@ mod params;
 mod questions;
 mod schema;
 mod seal;
+mod sessions;
 pub mod stdio;
 mod versions;
 mod wire;

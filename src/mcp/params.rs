@@ -22,6 +22,11 @@ impl<'a> Members<'a> {
         self.written(name).filter(|value| value.get() != "null")
     }
 
+    /// A member that is an object.
+    pub(crate) fn object(&self, name: &str) -> Option<Members<'a>> {
+        self.get(name).and_then(|raw| serde_json::from_str(raw.get()).ok())
+    }
+
     /// A member, also one that is `null`.
     pub(crate) fn written(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| *value)

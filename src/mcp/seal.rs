@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -39,6 +40,33 @@ struct Payload {
     /// A digest of caller, tool and arguments.
     bound_to: String,
 }
+
+/// What a sealed text is for: one that was sealed for something else is as good as forged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// `Mcp-Session-Id`.
+    Session,
+    /// The id of a request that asks a task's question.
+    Question,
+    /// The id of an event: where a lost stream goes on.
+    Event,
+    /// A place in a list of tasks.
+    Cursor,
+}
+
+impl Purpose {
+    const fn label(self) -> &'static [u8] {
+        match self {
+            Self::Session => b"jobgate session 1\0",
+            Self::Question => b"jobgate question 1\0",
+            Self::Event => b"jobgate event 1\0",
+            Self::Cursor => b"jobgate cursor 1\0",
+        }
+    }
+}
+
+/// Bytes of a short seal: 128 bits, which nobody guesses at a gateway that answers.
+const SHORT_TAG: usize = 16;
 
 /// Seals and opens.
 pub(crate) struct Sealer {
@@ -101,6 +129,35 @@ impl Sealer {
             return Err(RpcError::invalid_params("`params.requestState` has expired; call without it to start anew"));
         }
         Ok(carried)
+    }
+
+    /// A text that stands for `value` wherever it comes back: visible ASCII without spaces, for headers, ids and cursors. It is bound to
+    /// its owner: the same text from anybody else opens as little as a forged one. Readable, so there must be no secrets in it.
+    pub(crate) fn seal_for(&self, purpose: Purpose, owner: &Principal, value: &impl Serialize) -> String {
+        let payload = serde_json::to_vec(value).expect("what is sealed has string keys and goes to memory");
+        let tag = self.mac_for(purpose, owner, &payload).finalize().into_bytes();
+        format!("{}.{}", URL_SAFE_NO_PAD.encode(&payload), URL_SAFE_NO_PAD.encode(&tag[..SHORT_TAG]))
+    }
+
+    /// What a text stands for; `None` where it was not sealed here for this purpose and owner.
+    pub(crate) fn open_for<T: DeserializeOwned>(&self, purpose: Purpose, owner: &Principal, text: &str) -> Option<T> {
+        let (payload, tag) = text.split_once('.')?;
+        let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;
+        let tag = URL_SAFE_NO_PAD.decode(tag).ok().filter(|tag| tag.len() == SHORT_TAG)?;
+        // Compares in constant time.
+        self.mac_for(purpose, owner, &payload).verify_truncated_left(&tag).ok()?;
+        serde_json::from_slice(&payload).ok()
+    }
+
+    fn mac_for(&self, purpose: Purpose, owner: &Principal, payload: &[u8]) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of any length");
+        mac.update(purpose.label());
+        for part in [owner.tenant().as_bytes(), owner.name().as_bytes(), payload] {
+            // The length keeps two parts from being read as two others.
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part);
+        }
+        mac
     }
 
     fn mac(&self, payload: &[u8]) -> Hmac<Sha256> {

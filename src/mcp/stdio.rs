@@ -132,7 +132,7 @@ impl Service {
                 self.cancel(notification.params);
                 return;
             }
-            Ok(Incoming::Notification(_)) | Err(_) => {}
+            Ok(Incoming::Notification(_) | Incoming::Response(_)) | Err(_) => {}
         }
         let context = RequestContext { cancel, ..RequestContext::new(self.parts.caller.clone(), Streams::Wanted) };
         let (frontend, out) = (self.parts.frontend.clone(), self.out.clone());

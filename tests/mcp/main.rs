@@ -12,4 +12,5 @@ mod plain;
 mod provider;
 mod questions;
 mod rig;
+mod sessions;
 mod tasks;

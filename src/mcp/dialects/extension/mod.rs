@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::mcp::catalog::LIST_TTL_MS;
+use crate::mcp::dialects::INSTRUCTIONS;
 use crate::mcp::dispatch::Shared;
 use crate::mcp::error::{RpcError, TASKS_EXTENSION};
 use crate::mcp::frontend::{Reply, RequestContext};
@@ -20,11 +21,6 @@ use crate::mcp::jsonrpc::{self, Request};
 use crate::mcp::params::{Capabilities, Params};
 use crate::mcp::versions::SERVED;
 use crate::mcp::wire::ServerMeta;
-
-/// What a model is told about all tools at once.
-const INSTRUCTIONS: &str = "Each tool starts a job at an external system. A job may take minutes or hours: the call then gives back a \
-                            task, the job goes on without you, and its result is kept for you. Do not call a tool again because its \
-                            task is still working; that would start a second job.";
 
 /// One request that is being answered.
 #[derive(Clone, Copy)]

@@ -1,0 +1,131 @@
+//! What all protocol versions before 2026-07-28 share: `initialize`, `ping`, the list of tools, and which dialect of tasks a request
+//! speaks.
+
+mod initialize;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::mcp::dispatch::Shared;
+use crate::mcp::error::RpcError;
+use crate::mcp::frontend::{Reply, RequestContext, Verb};
+use crate::mcp::jsonrpc::{self, Request, Response};
+use crate::mcp::params::Params;
+use crate::mcp::sessions::{Abilities, Revision, Session};
+
+/// One request in a session, or one that names none.
+#[derive(Clone)]
+pub(super) struct Spoken {
+    pub(super) shared: Arc<Shared>,
+    pub(super) context: RequestContext,
+    /// The version that was agreed on.
+    pub(super) revision: Revision,
+    /// What the client can do.
+    pub(super) abilities: Abilities,
+    /// Tells this session from the caller's other ones; `None` for a request that names no session: nothing can be asked there.
+    pub(super) session: Option<String>,
+}
+
+impl Spoken {
+    /// What is agreed on with the sender of a message.
+    ///
+    /// # Errors
+    /// HTTP 404 for a session that is none, 400 for a version header that differs from what was agreed on.
+    pub(super) fn of(shared: &Arc<Shared>, context: &RequestContext) -> Result<Self, RpcError> {
+        let header = context.headers.as_ref().and_then(|headers| headers.protocol_version.one());
+        let session = shared.sessions.of(context, &shared.sealer)?;
+        let (revision, abilities, session) = match session {
+            Some(Session { revision, .. }) if header.is_some_and(|header| header != revision.as_str()) => {
+                let agreed = revision.as_str();
+                return Err(RpcError::refused(
+                    400,
+                    format!("this session speaks `{agreed}`; `MCP-Protocol-Version` says otherwise"),
+                ));
+            }
+            Some(Session { revision, abilities, nonce }) => (revision, abilities, Some(nonce)),
+            // Without a header either, the oldest version with this transport is meant (Streamable HTTP, "Protocol Version Header").
+            None => (header.and_then(Revision::named).unwrap_or(Revision::March2025), Abilities::default(), None),
+        };
+        Ok(Self { shared: shared.clone(), context: context.clone(), revision, abilities, session })
+    }
+}
+
+/// Answers one request.
+///
+/// # Errors
+/// Whatever has to be said no to.
+pub(in crate::mcp) async fn answer(
+    shared: &Arc<Shared>,
+    context: &RequestContext,
+    request: &Request<'_>,
+    params: &Params<'_>,
+) -> Result<Reply, RpcError> {
+    if request.method == "initialize" {
+        return initialize::answer(shared, context, request, params);
+    }
+    let spoken = Spoken::of(shared, context)?;
+    match &*request.method {
+        "ping" => Ok(result(request, &json!({}))),
+        "tools/list" => spoken.list(request, params),
+        method => Err(RpcError::method_not_found(method).with_http(200)),
+    }
+}
+
+/// Takes what a client answers to a request of ours.
+///
+/// # Errors
+/// HTTP 404 for a session that is none.
+pub(in crate::mcp) async fn answered(
+    shared: &Arc<Shared>,
+    context: &RequestContext,
+    response: &Response<'_>,
+) -> Result<Reply, RpcError> {
+    let _spoken = Spoken::of(shared, context)?;
+    tracing::debug!(id = response.id.get(), "an answer to nothing that was asked");
+    Ok(Reply::Accepted)
+}
+
+/// Takes what a client says without waiting for an answer.
+///
+/// # Errors
+/// HTTP 404 for a session that is none.
+pub(in crate::mcp) async fn notified(
+    shared: &Arc<Shared>,
+    context: &RequestContext,
+    _method: &str,
+    _params: &Params<'_>,
+) -> Result<Reply, RpcError> {
+    Spoken::of(shared, context)?;
+    Ok(Reply::Accepted)
+}
+
+/// Does what a request without a message wants.
+///
+/// # Errors
+/// HTTP 404 for a session that is none, 405 where there is none at all.
+pub(in crate::mcp) fn without_message(shared: &Arc<Shared>, context: &RequestContext) -> Result<Reply, RpcError> {
+    let no_session = || RpcError::refused(405, "there is no session here; send messages by POST");
+    let session = shared.sessions.of(context, &shared.sealer)?.ok_or_else(no_session)?;
+    match &context.verb {
+        Verb::Delete => {
+            shared.sessions.end(session);
+            Ok(Reply::Accepted)
+        }
+        Verb::Get { .. } | Verb::Post => Err(no_session()),
+    }
+}
+
+impl Spoken {
+    fn list(&self, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
+        let cursor = params.text("cursor")?;
+        let page = self.shared.catalog.page(cursor.as_deref())?;
+        Ok(Reply::ok(jsonrpc::prepared(request.id, page)))
+    }
+}
+
+/// The answer that consists of this result.
+pub(super) fn result(request: &Request<'_>, result: &impl Serialize) -> Reply {
+    Reply::ok(jsonrpc::result(request.id, result))
+}
