@@ -11,6 +11,10 @@ use super::jsonrpc::Text;
 use crate::domain::ClientCapability;
 
 const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// What makes a request of the `draft` dialect a task.
+pub(crate) const DRAFT_TASK: &str = "modelcontextprotocol.io/task";
+/// Which task a message of the `draft` dialect is about.
+pub(crate) const DRAFT_RELATED: &str = "modelcontextprotocol.io/related-task";
 const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// An object whose members have not been read; `null` members are as good as absent.
@@ -149,6 +153,16 @@ impl<'a> Meta<'a> {
             sampling: members.get("sampling").is_some(),
             roots: members.get("roots").is_some(),
         })
+    }
+
+    /// What the `draft` dialect says of the task that a request is to make (SEP-1686 as first proposed).
+    pub(crate) fn draft_task(&self) -> Option<&'a RawValue> {
+        self.0.get(DRAFT_TASK)
+    }
+
+    /// Whether a request says in the `draft` dialect which task it is about.
+    pub(crate) fn is_draft(&self) -> bool {
+        self.0.get(DRAFT_RELATED).is_some() || self.draft_task().is_some()
     }
 
     /// The token for progress notifications; a string or an integer, as it was written.

@@ -101,7 +101,9 @@ impl Serialize for TaskView<'_> {
         map.serialize_entry("pollIntervalMs", &millis(self.interval).max(1))?;
         if !matches!(self.frame, Frame::Created) {
             match task.outcome() {
-                Some(Outcome::Result(result)) => map.serialize_entry("result", &ResultView { result, meta: None })?,
+                Some(Outcome::Result(result)) => {
+                    map.serialize_entry("result", &ResultView { result, around: Around::Inlined })?
+                }
                 Some(Outcome::Error(error)) => map.serialize_entry("error", &ErrorView(error))?,
                 Some(Outcome::Cancelled) => {}
                 None if task.status() == crate::domain::Status::InputRequired => {
@@ -149,24 +151,58 @@ impl Serialize for Subscription<'_> {
     }
 }
 
-/// A tool's result: the answer to a plain call, or inside a task, where it is the same but for `_meta`.
+/// A tool's result: the answer to a plain call, or inside a task, where it is the same but for what is around it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResultView<'a> {
     pub(crate) result: &'a ToolResult,
-    pub(crate) meta: Option<ServerMeta>,
+    pub(crate) around: Around<'a>,
+}
+
+/// What is around a tool's result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Around<'a> {
+    /// 2026-07-28, the answer to a call: its type, and who answers.
+    Answer,
+    /// 2026-07-28, inside a task: its type.
+    Inlined,
+    /// Older versions: nothing.
+    Bare,
+    /// Older versions, the result of a task: which one, under the key of the dialect.
+    Related { key: &'static str, task: &'a str },
+}
+
+/// `_meta` that names a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Related<'a> {
+    /// The dialect's key.
+    pub(crate) key: &'static str,
+    /// The task's shown id.
+    pub(crate) task: &'a str,
+}
+
+impl Serialize for Related<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(self.key, &json!({ "taskId": self.task }))?;
+        map.end()
+    }
 }
 
 impl Serialize for ResultView<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("resultType", "complete")?;
+        if matches!(self.around, Around::Answer | Around::Inlined) {
+            map.serialize_entry("resultType", "complete")?;
+        }
         map.serialize_entry("content", &Content(self.result))?;
         if let Some(data) = &self.result.output.data {
             map.serialize_entry("structuredContent", data)?;
         }
         map.serialize_entry("isError", &self.result.is_error)?;
-        if let Some(meta) = &self.meta {
-            map.serialize_entry("_meta", meta)?;
+        match self.around {
+            Around::Answer => map.serialize_entry("_meta", &ServerMeta)?,
+            Around::Related { key, task } => map.serialize_entry("_meta", &Related { key, task })?,
+            Around::Inlined | Around::Bare => {}
         }
         map.end()
     }

@@ -1,5 +1,8 @@
 //! The wire forms of tasks, each a projection of the same domain.
 
+mod classic;
+mod core;
+mod draft;
 pub(super) mod extension;
 pub(super) mod session;
 

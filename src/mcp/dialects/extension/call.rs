@@ -14,7 +14,7 @@ use crate::mcp::headers;
 use crate::mcp::questions::{Answering, Step, fields};
 use crate::mcp::schema::{Problem, describe};
 use crate::mcp::seal::{Carried, Round};
-use crate::mcp::wire::{Frame, InputRequired, ResultView, ServerMeta, TaskView, error_data};
+use crate::mcp::wire::{Around, Frame, InputRequired, ResultView, TaskView, error_data};
 
 use super::Asked;
 use super::plain::{Running, Waiting};
@@ -109,7 +109,7 @@ impl Asked<'_> {
         }
         let task = match self.shared.engine.call(call).await.map_err(call_error)? {
             Called::Task(task) => task,
-            Called::Refused(result) => return Ok(self.result(&ResultView { result: &result, meta: Some(ServerMeta) })),
+            Called::Refused(result) => return Ok(self.result(&ResultView { result: &result, around: Around::Answer })),
         };
         if self.capabilities.tasks && tool.policy.mode != TaskMode::Never {
             let interval = self.shared.engine.caller_interval(&task);
@@ -155,7 +155,7 @@ impl Asked<'_> {
     /// The tool's own error, which the model gets to read (SEP-1303).
     fn tool_error(&self, text: String) -> Reply {
         let result = ToolResult { output: JobOutput::text(text), is_error: true };
-        self.result(&ResultView { result: &result, meta: Some(ServerMeta) })
+        self.result(&ResultView { result: &result, around: Around::Answer })
     }
 }
 

@@ -14,7 +14,7 @@ use crate::mcp::error::RpcError;
 use crate::mcp::frontend::{Reply, Streams};
 use crate::mcp::jsonrpc;
 use crate::mcp::seal::Carried;
-use crate::mcp::wire::{InputRequired, ProgressParams, ResultView, ServerMeta, error_data};
+use crate::mcp::wire::{Around, InputRequired, ProgressParams, ResultView, error_data};
 
 use super::Asked;
 use super::call::{call_error, comes_back_until};
@@ -131,7 +131,7 @@ async fn wait(
 }
 
 fn written(result: &ToolResult) -> Bytes {
-    jsonrpc::write(&ResultView { result, meta: Some(ServerMeta) })
+    jsonrpc::write(&ResultView { result, around: Around::Answer })
 }
 
 /// Waits until the task has ended, wants something of the client, or the wait is over.

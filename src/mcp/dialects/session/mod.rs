@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::json;
 
+use super::{classic, core, draft};
 use crate::mcp::dispatch::Shared;
 use crate::mcp::error::RpcError;
 use crate::mcp::frontend::{Reply, RequestContext, Verb};
@@ -29,6 +30,11 @@ pub(super) struct Spoken {
 }
 
 impl Spoken {
+    /// Whether the version has tasks of its own: the `core` dialect.
+    pub(super) fn has_tasks(&self) -> bool {
+        self.revision >= Revision::November2025
+    }
+
     /// What is agreed on with the sender of a message.
     ///
     /// # Errors
@@ -69,6 +75,15 @@ pub(in crate::mcp) async fn answer(
     match &*request.method {
         "ping" => Ok(result(request, &json!({}))),
         "tools/list" => spoken.list(request, params),
+        "tools/call" if params.meta.draft_task().is_some() => draft::call(&spoken, request, params).await,
+        "tools/call" if spoken.has_tasks() && params.raw("task").is_some() => core::call(&spoken, request, params).await,
+        "tools/call" => classic::call(&spoken, request, params).await,
+        // Versions without tasks of their own can only mean those of the draft.
+        "tasks/delete" => draft::answer(&spoken, request, params).await,
+        method if method.starts_with("tasks/") && (params.meta.is_draft() || !spoken.has_tasks()) => {
+            draft::answer(&spoken, request, params).await
+        }
+        method if method.starts_with("tasks/") => core::answer(&spoken, request, params).await,
         method => Err(RpcError::method_not_found(method).with_http(200)),
     }
 }

@@ -1,0 +1,23 @@
+//! SEP-1686 as first proposed: the client chooses the id of a task.
+
+use super::session::Spoken;
+use crate::mcp::error::RpcError;
+use crate::mcp::frontend::Reply;
+use crate::mcp::jsonrpc::Request;
+use crate::mcp::params::Params;
+
+/// Answers a call that is to be a task.
+///
+/// # Errors
+/// Whatever has to be said no to.
+pub(super) async fn call(_spoken: &Spoken, request: &Request<'_>, _params: &Params<'_>) -> Result<Reply, RpcError> {
+    Err(RpcError::method_not_found(&request.method).with_http(200))
+}
+
+/// Answers a request about tasks.
+///
+/// # Errors
+/// Whatever has to be said no to.
+pub(super) async fn answer(_spoken: &Spoken, request: &Request<'_>, _params: &Params<'_>) -> Result<Reply, RpcError> {
+    Err(RpcError::method_not_found(&request.method).with_http(200))
+}
