@@ -135,8 +135,8 @@ pub(in crate::mcp) fn without_message(shared: &Arc<Shared>, context: &RequestCon
 impl Spoken {
     fn list(&self, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
         let cursor = params.text("cursor")?;
-        let page = self.shared.catalog.page(cursor.as_deref())?;
-        Ok(Reply::ok(jsonrpc::prepared(request.id, page)))
+        let page = self.shared.catalog.page_for(&self.context.caller, cursor.as_deref())?;
+        Ok(Reply::ok(jsonrpc::prepared(request.id, &page)))
     }
 }
 
