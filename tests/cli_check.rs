@@ -42,6 +42,21 @@ fn a_fine_configuration_is_fine_without_its_secrets() {
     assert!(!folder.path().join("jobgate-data").exists(), "checking makes nothing");
 }
 
+/// A5: a call that blocks for longer than common clients wait is allowed, and doubted, with the place and a right example.
+#[test]
+fn a_wait_that_outlasts_common_clients_is_doubted() {
+    let folder = tempfile::tempdir().unwrap();
+    let patient = FINE.replace("    job:\n", "    task: { wait: 2m }\n    job:\n");
+    for (text_of, doubted) in [(patient.clone(), true), (patient.replace("wait: 2m", "wait: 2m, fallback: ticket"), false)] {
+        std::fs::write(folder.path().join("patient.yaml"), text_of).unwrap();
+        let output = jobgate(folder.path(), &["check", "patient.yaml"]);
+        assert_eq!(output.status.code(), Some(0), "a doubt is no problem");
+        let told = text(&output.stderr);
+        let place = "patient.yaml:8:19: warning: tools.render_clip.task.wait: a call may block for 2m";
+        assert_eq!(told.contains(place) && told.contains("hint: write `45s`"), doubted, "{told}");
+    }
+}
+
 /// L4: all problems at once, on stderr, with places, and exit code 2.
 #[test]
 fn all_problems_are_told_at_once() {

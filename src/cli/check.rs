@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::out::{Ended, Failure, code, note, result};
-use crate::config;
+use crate::config::{self, Warnings};
 use crate::registry::Registry;
 
 pub(super) fn check(file: &Path) -> Ended {
@@ -11,6 +11,7 @@ pub(super) fn check(file: &Path) -> Ended {
     let text = read(file)?;
     match config::load(&text, &name, &Registry::built_in()) {
         Ok(checked) => {
+            warn(&checked.warnings);
             result(format!(
                 "{name}: fine: {} and {}",
                 count(checked.providers.len(), "provider"),
@@ -29,6 +30,13 @@ pub(super) fn schema() -> Ended {
     let schema = config::schema(&Registry::built_in());
     result(serde_json::to_string_pretty(&schema).map_err(|error| Failure::new(error.to_string()))?);
     Ok(0)
+}
+
+/// Tells what is allowed and yet seldom meant.
+pub(super) fn warn(warnings: &Warnings) {
+    if !warnings.list.is_empty() {
+        note(warnings.to_string());
+    }
 }
 
 /// The text of a configuration.

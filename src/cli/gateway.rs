@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::args::{LogFormat, ServeArgs, SourceArgs};
-use super::check::read;
+use super::check::{read, warn};
 use super::out::{Ended, Failure, code, note};
 use crate::config;
 use crate::domain::{Clock, SystemClock};
@@ -44,6 +44,7 @@ pub(super) fn choose(args: &SourceArgs) -> Result<Chosen, Failure> {
     };
     let mut checked = config::load(&text, &name, &Registry::built_in())
         .map_err(|problems| Failure::usage(format!("the configuration is wrong:\n{problems}")))?;
+    warn(&checked.warnings);
     if let Some(data) = &args.data {
         checked.store.path.clone_from(data);
     }

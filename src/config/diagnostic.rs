@@ -44,17 +44,54 @@ impl Diagnostics {
     }
 }
 
+/// What is allowed in one file and yet seldom meant, in the order of the file. `Display` is the page that people read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Warnings {
+    /// The file's name, as the user gave it.
+    pub file: String,
+    /// The doubts; often none.
+    pub list: Vec<Diagnostic>,
+}
+
+impl Warnings {
+    pub(super) fn new(file: &str, mut list: Vec<Diagnostic>) -> Self {
+        list.sort_by_key(|doubt| (doubt.line, doubt.column));
+        Self { file: file.to_owned(), list }
+    }
+}
+
+impl fmt::Display for Warnings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (nth, doubt) in self.list.iter().enumerate() {
+            if nth > 0 {
+                writeln!(f)?;
+            }
+            doubt.write(f, &self.file, "warning: ")?;
+        }
+        Ok(())
+    }
+}
+
+impl Diagnostic {
+    fn write(&self, f: &mut fmt::Formatter<'_>, file: &str, kind: &str) -> fmt::Result {
+        let Self { line, column, path, message, hint } = self;
+        write!(f, "{file}:{line}:{column}: {kind}")?;
+        if !path.is_empty() {
+            write!(f, "{path}: ")?;
+        }
+        write!(f, "{message}")?;
+        if let Some(hint) = hint {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Diagnostic { line, column, path, message, hint } in &self.list {
-            write!(f, "{}:{line}:{column}: ", self.file)?;
-            if !path.is_empty() {
-                write!(f, "{path}: ")?;
-            }
-            writeln!(f, "{message}")?;
-            if let Some(hint) = hint {
-                writeln!(f, "  hint: {hint}")?;
-            }
+        for problem in &self.list {
+            problem.write(f, &self.file, "")?;
+            writeln!(f)?;
         }
         match self.list.len() {
             1 => write!(f, "1 problem; nothing was started"),

@@ -15,9 +15,10 @@ use jobgate_adapter_api::{CheckedAdapter, HumanDuration, Issues, Place, ToolWord
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-pub use diagnostic::{Diagnostic, Diagnostics};
+pub use diagnostic::{Diagnostic, Diagnostics, Warnings};
 pub use schema::schema;
 pub use settings::{Limits, ServerSettings, StoreSettings};
+pub use tool::RESERVED_TOOLS;
 
 use crate::domain::{ProviderName, Tool};
 use crate::registry::Registry;
@@ -40,6 +41,8 @@ pub struct Checked {
     pub providers: Vec<CheckedProvider>,
     /// The tools, in the order of the file.
     pub tools: Vec<Tool>,
+    /// What is allowed and yet seldom meant.
+    pub warnings: Warnings,
 }
 
 /// A provider section without problems.
@@ -77,12 +80,15 @@ pub fn load(text: &str, file: &str, registry: &Registry) -> Result<Checked, Diag
     };
     let schemas = Schemas::of(registry);
     let base = Path::new(file).parent().unwrap_or(Path::new(""));
-    let mut loader = Loader { document: &document, schemas: &schemas, registry, problems, issues: Issues::new() };
+    let mut loader =
+        Loader { document: &document, schemas: &schemas, registry, problems, issues: Issues::new(), warnings: Issues::new() };
     let checked = loader.root(base);
-    let Loader { mut problems, issues, .. } = loader;
+    let Loader { mut problems, issues, warnings, .. } = loader;
     problems.extend(located(&document, issues));
     match checked {
-        Some(checked) if problems.is_empty() => Ok(checked),
+        Some(checked) if problems.is_empty() => {
+            Ok(Checked { warnings: Warnings::new(file, located(&document, warnings).collect()), ..checked })
+        }
         _ => Err(Diagnostics::new(file, problems)),
     }
 }
@@ -93,6 +99,7 @@ struct Loader<'a> {
     registry: &'a Registry,
     problems: Vec<Diagnostic>,
     issues: Issues,
+    warnings: Issues,
 }
 
 /// The tools of a provider, for its adapter, and whether each could be read.
@@ -146,7 +153,14 @@ impl Loader<'_> {
             let of_provider = by_provider.remove(name.as_str()).unwrap_or_default();
             providers.extend(self.provider(name, section, &root.key("providers").key(name.as_str()), of_provider));
         }
-        (providers.len() == provider_sections.len()).then_some(Checked { server, store, limits, providers, tools })
+        (providers.len() == provider_sections.len()).then(|| Checked {
+            server,
+            store,
+            limits,
+            providers,
+            tools,
+            warnings: Warnings::default(),
+        })
     }
 
     /// Checks `value` against `schema`; whether it fits.
@@ -204,11 +218,18 @@ impl Loader<'_> {
 
     fn tool(&mut self, name: &str, section: &Value, place: &Place) -> Option<Tool> {
         self.name(name, place);
+        if RESERVED_TOOLS.contains(&name) {
+            let message = format!("`{name}` is a tool of the gateway's own, for clients without tasks");
+            let hint = format!("choose another name, for example `my_{name}`");
+            self.problems.push(Diagnostic::at(self.document.key_spot(place), place, message, Some(hint)));
+        }
         if !self.structure(self.schemas.tool(), place, section) {
             return None;
         }
         let words: ToolWords = self.typed(section, place)?;
-        Some(tool::tool(name, words, place, &mut self.issues))
+        let tool = tool::tool(name, words, place, &mut self.issues);
+        tool::doubts(&tool, place, &mut self.warnings);
+        Some(tool)
     }
 
     fn name(&mut self, name: &str, place: &Place) {

@@ -7,13 +7,34 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::{Value, json};
 
 use super::words::{
-    CapabilityWord, ConfirmList, ConfirmWords, DeclineWord, ExpiryWord, ModeWord, NoCancelWord, PollWords, PurposeWord, Span,
-    TaskWords, ToolWords,
+    CapabilityWord, ConfirmList, ConfirmWords, DeclineWord, ExpiryWord, FallbackWord, JoinWord, ModeWord, NoCancelWord,
+    PollWords, PurposeWord, Span, TaskWords, ToolWords,
 };
 use crate::domain::{
-    ClientCapability, Confirm, ConfirmPurpose, ExpiryPolicy, Fallback, InputPolicy, NoCancelPolicy, PollPolicy, ProviderName,
-    TaskMode, Tool, ToolName, ToolPolicy,
+    ClientCapability, Confirm, ConfirmPurpose, ExpiryPolicy, Fallback, InputPolicy, Join, NoCancelPolicy, PollPolicy,
+    ProviderName, TaskMode, Tool, ToolName, ToolPolicy,
 };
+
+/// Names of the gateway's own tools, which clients without tasks are shown beside the configured ones.
+pub const RESERVED_TOOLS: [&str; 3] = ["job_wait", "job_result", "job_cancel"];
+
+/// Common clients give up on a call after 60 s; a call that blocks for longer than this may find nobody at its end.
+const PATIENCE: Duration = Duration::from_secs(55);
+
+/// Notes what is allowed and yet seldom meant.
+pub(super) fn doubts(tool: &Tool, place: &Place, warnings: &mut Issues) {
+    let ToolPolicy { mode, fallback, wait, .. } = tool.policy;
+    if wait <= PATIENCE {
+        return;
+    }
+    let hint = match (mode, fallback) {
+        (TaskMode::Never, _) => "write `45s`, or `mode: optional` for jobs that take longer",
+        (_, Fallback::Wait) => "write `45s`: a job that takes longer leaves a ticket, and nothing is lost",
+        (_, Fallback::Ticket | Fallback::Reject) => return,
+    };
+    let message = format!("a call may block for {}, but common clients give up after 60s", human(wait));
+    warnings.add_with_hint(place.key("task").key("wait"), message, hint);
+}
 
 /// Words to meaning. What is wrong is noted, and the tool is made all the same, for the checks that follow.
 pub(super) fn tool(name: &str, words: ToolWords, place: &Place, issues: &mut Issues) -> Tool {
@@ -61,11 +82,28 @@ fn policy(words: TaskWords, place: &Place, issues: &mut Issues) -> ToolPolicy {
         Some(ModeWord::Optional) => TaskMode::Optional,
         Some(ModeWord::Required) => TaskMode::Required,
     };
+    let fallback = match words.fallback {
+        // Who says that a call has to be a task means it.
+        None if mode == TaskMode::Required => Fallback::Reject,
+        None => default.fallback,
+        Some(FallbackWord::Wait) => Fallback::Wait,
+        Some(FallbackWord::Ticket) => Fallback::Ticket,
+        Some(FallbackWord::Reject) => Fallback::Reject,
+    };
+    if mode == TaskMode::Never {
+        for (word, _) in [("fallback", words.fallback.is_some()), ("join", words.join.is_some())].iter().filter(|word| word.1) {
+            let hint = "leave it out, or write `mode: optional`";
+            issues.add_with_hint(place.key(*word), "means nothing with `mode: never`: there is no task to speak of", hint);
+        }
+    }
     let policy = ToolPolicy {
         mode,
-        // Who says that a call has to be a task means it.
-        fallback: if mode == TaskMode::Required { Fallback::Reject } else { default.fallback },
-        join: default.join,
+        fallback,
+        join: match words.join {
+            None => default.join,
+            Some(JoinWord::Key) => Join::Key,
+            Some(JoinWord::SameArguments) => Join::SameArguments,
+        },
         ttl,
         max_ttl: words.max_ttl.map_or(usual_max, Span::get),
         on_expiry: match words.on_expiry {

@@ -197,8 +197,12 @@ pub(super) struct TaskWords {
     pub(super) on_decline: Option<DeclineWord>,
     /// What a cancel means where the provider has none. Default: run_on.
     pub(super) on_no_cancel: Option<NoCancelWord>,
-    /// How long a plain call, of a client without tasks, may block. Default: 45s.
+    /// How long a plain call, of a client without tasks, may block. Many clients give up after 60s. Default: 45s.
     pub(super) wait: Option<HumanDuration>,
+    /// What a call gets whose client knows no tasks, or did not ask for one. Default: wait; with `mode: required`, reject.
+    pub(super) fallback: Option<FallbackWord>,
+    /// Whether a repeated call joins the job that an earlier one started. Default: key.
+    pub(super) join: Option<JoinWord>,
 }
 
 /// How often the provider is asked: `initial`, then `factor` times longer each time nothing changed, at most `max`.
@@ -275,8 +279,30 @@ pub(super) enum ModeWord {
     Never,
     /// A task for clients that can hold one, a blocking call for others.
     Optional,
-    /// Only a task: a client without tasks is refused.
+    /// Always a task; a client without tasks gets what `fallback` says: unless told otherwise it is refused.
     Required,
+}
+
+/// What a call gets whose client knows no tasks, or did not ask for one.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum FallbackWord {
+    /// The call blocks, at most for `wait`; a job that takes longer leaves a ticket, which `job_wait` and `job_result` redeem.
+    Wait,
+    /// A ticket at once.
+    Ticket,
+    /// An error that says what the client lacks.
+    Reject,
+}
+
+/// Whether a repeated call joins the job that an earlier one started.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum JoinWord {
+    /// Only by the same idempotency key.
+    Key,
+    /// Also by the same arguments from the same caller, while the job runs: for tools of which nobody wants two jobs at once.
+    SameArguments,
 }
 
 /// What happens to a job that outlives its task.

@@ -59,7 +59,7 @@ impl Plan {
     /// Every secret that is missing at once, each with the place that names it.
     pub fn build(source: Source, world: World) -> Result<Self, PlanError> {
         let Source { checked, text, file } = source;
-        let Checked { server, store, limits, providers, tools } = checked;
+        let Checked { server, store, limits, providers, tools, .. } = checked;
         let transport = Transport::new(TransportLimits::default()).map_err(PlanError::Transport)?;
         let mut built = Vec::with_capacity(providers.len());
         let mut issues = Issues::new();
