@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jobgate::domain::{
-    CancelOutcome, Clock, IdempotencyKey, InputAnswers, JobOutput, JobRef, JobState, Observation, PollPolicy, Principal,
-    ProviderName, Random, SystemClock, TaskMode, Tool, ToolName, ToolPolicy,
+    CallerLimits, CancelOutcome, Clock, IdempotencyKey, InputAnswers, JobOutput, JobRef, JobState, Observation, PollPolicy,
+    Principal, ProviderName, Random, SystemClock, TaskMode, Tool, ToolName, ToolPolicy,
 };
 use jobgate::engine::{Engine, EngineLimits, EngineParts, Provider, ProviderLimits, Supervisor};
 use jobgate::http::{Health, HttpParts, HttpSettings, router};
-use jobgate::mcp::{Dispatcher, DispatcherParts};
+use jobgate::mcp::{Dispatcher, DispatcherParts, Limits};
 use jobgate::store::TaskStore;
 use jobgate::store::sled::{SledOptions, SledStore};
 use jobgate_adapter_api::{Adapter, AdapterError, CallContext, Capabilities, OsRandom, SubmitRequest, Submitted};
@@ -111,7 +111,8 @@ pub(crate) fn start(servers: &Runtime, store: Arc<SledStore>, limits: ProviderLi
         })
         .await
         .unwrap();
-        let parts = DispatcherParts { engine: Arc::clone(&engine), clock: Arc::clone(&clock), random, supervisor };
+        let limits = Arc::new(Limits::new(&CallerLimits::UNLIMITED, Arc::clone(&clock)));
+        let parts = DispatcherParts { engine: Arc::clone(&engine), clock: Arc::clone(&clock), random, supervisor, limits };
         let dispatcher = Dispatcher::new(parts).await.unwrap();
         let app = router(HttpParts {
             frontend: Arc::new(dispatcher),

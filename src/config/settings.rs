@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use jobgate_adapter_api::{HumanDuration, Issues, Place};
 
+use crate::domain::CallerLimits;
+
 use super::words::{LimitWords, ServerWords, StoreWords};
 
 /// Where and how callers reach the gateway over HTTP.
@@ -49,6 +51,8 @@ pub struct Limits {
     pub argument_bytes: usize,
     /// Largest result, in bytes of JSON.
     pub result_bytes: usize,
+    /// What one caller may ask for.
+    pub callers: CallerLimits,
 }
 
 impl Default for ServerSettings {
@@ -171,7 +175,12 @@ impl StoreSettings {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { live_tasks_per_principal: 1000, argument_bytes: 256 * 1024, result_bytes: 1024 * 1024 }
+        Self {
+            live_tasks_per_principal: 1000,
+            argument_bytes: 256 * 1024,
+            result_bytes: 1024 * 1024,
+            callers: CallerLimits::default(),
+        }
     }
 }
 
@@ -182,6 +191,7 @@ impl Limits {
             live_tasks_per_principal: words.live_tasks_per_principal.unwrap_or(default.live_tasks_per_principal),
             argument_bytes: words.argument_bytes.unwrap_or(default.argument_bytes),
             result_bytes: words.result_bytes.unwrap_or(default.result_bytes),
+            callers: default.callers,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod event;
 mod id;
+mod limits;
 mod observe;
 mod outcome;
 mod principal;
@@ -16,6 +17,7 @@ pub use jobgate_adapter_api::{
     CancelOutcome, Clock, ErrorKind, IdempotencyKey, InputAction, InputAnswer, InputAnswers, InputKind, InputRequest, JobFailure,
     JobOutput, JobRef, JobState, ManualClock, Observation, Part, Progress, Random, SystemClock, Timestamp,
 };
+pub use limits::{CallerLimits, Quota};
 pub use outcome::{Category, Fault, Outcome, TaskError, ToolResult, Troubles};
 pub use principal::{Caller, Principal, Scope, ToolGrant};
 pub use task::{CallerKey, CancelProgress, Cancellation, InputProgress, InputSlot, NewTask, Revision, Status, Task, TaskState};

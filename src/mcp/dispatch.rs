@@ -10,6 +10,7 @@ use super::dialects::{extension, session};
 use super::error::RpcError;
 use super::frontend::{Frontend, Reply, RequestContext, Verb};
 use super::jsonrpc::{self, Incoming, Notification, Request, Response};
+use super::limits::Limits;
 use super::params::Params;
 use super::seal::Sealer;
 use super::sessions::Sessions;
@@ -29,6 +30,8 @@ pub struct DispatcherParts {
     pub random: Arc<dyn Random>,
     /// Who keeps the streams that go on after their request was read.
     pub supervisor: Supervisor,
+    /// What callers may use up.
+    pub limits: Arc<Limits>,
 }
 
 /// A dispatcher cannot be made.
@@ -58,6 +61,7 @@ pub(crate) struct Shared {
     pub(crate) random: Arc<dyn Random>,
     pub(crate) supervisor: Supervisor,
     pub(crate) sessions: Sessions,
+    pub(crate) limits: Arc<Limits>,
     /// The result of `server/discover`.
     pub(crate) discovered: Bytes,
 }
@@ -68,7 +72,7 @@ impl Dispatcher {
     /// # Errors
     /// See [`DispatcherError`].
     pub async fn new(parts: DispatcherParts) -> Result<Self, DispatcherError> {
-        let DispatcherParts { engine, clock, random, supervisor } = parts;
+        let DispatcherParts { engine, clock, random, supervisor, limits } = parts;
         let tools: Vec<Arc<Tool>> = engine.tools().cloned().collect();
         let catalog = Catalog::new(&tools)?;
         let sealer = Sealer::new(engine.seal_key().await?);
@@ -82,12 +86,14 @@ impl Dispatcher {
                 random,
                 supervisor,
                 sessions: Sessions::default(),
+                limits,
                 discovered,
             }),
         })
     }
 
     async fn answer(&self, context: &RequestContext, request: &Request<'_>) -> Result<Reply, RpcError> {
+        self.shared.limits.asked(context, &request.method)?;
         let params = Params::read(request.params)?;
         match versions::era(&params, context.headers.as_ref())? {
             Era::Stateless => extension::answer(&self.shared, context, request, &params).await,
@@ -118,10 +124,18 @@ impl Dispatcher {
 #[async_trait]
 impl Frontend for Dispatcher {
     async fn handle(&self, context: RequestContext, message: Bytes) -> Reply {
+        let called = self.shared.limits.called(&context);
         if context.verb != Verb::Post {
+            if let Err(refusal) = called {
+                return Reply::error(None, &refusal);
+            }
             return session::without_message(&self.shared, &context).unwrap_or_else(|error| Reply::error(None, &error));
         }
-        match jsonrpc::parse(&message) {
+        let parsed = jsonrpc::parse(&message);
+        if let Err(refusal) = called {
+            return Reply::error(jsonrpc::id(&parsed), &refusal);
+        }
+        match parsed {
             Err(unreadable) => Reply::error(unreadable.id, &unreadable.error),
             Ok(Incoming::Notification(notification)) => {
                 // Nobody waits for an answer; what is wrong with it is for the log alone.

@@ -73,6 +73,16 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     <&'de RawValue>::deserialize(deserializer).map(Some)
 }
 
+/// The id under which a message is answered, if it has one.
+pub(crate) const fn id<'a>(parsed: &Result<Incoming<'a>, Unreadable<'a>>) -> Option<&'a RawValue> {
+    match parsed {
+        Ok(Incoming::Request(request)) => Some(request.id),
+        Ok(Incoming::Response(response)) => Some(response.id),
+        Ok(Incoming::Notification(_)) => None,
+        Err(unreadable) => unreadable.id,
+    }
+}
+
 /// Reads one message.
 ///
 /// # Errors

@@ -86,6 +86,7 @@ impl Holder {
             clock: plan.world.clock.clone(),
             random: plan.world.random.clone(),
             supervisor: supervisor.clone(),
+            limits: plan.caller_limits.clone(),
         };
         let frontend = Arc::new(Dispatcher::new(parts).await.map_err(HolderError::Tools)?);
         let folder = &plan.store.path;

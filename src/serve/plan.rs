@@ -7,6 +7,7 @@ use jobgate_adapter_api::{Deps, Issues, SecretSource, Transport, TransportLimits
 use crate::config::{self, Checked, Diagnostics, ServerSettings, StoreSettings};
 use crate::domain::{Clock, Random, Tool};
 use crate::engine::{EngineLimits, Provider, ProviderLimits, Rate};
+use crate::mcp::Limits;
 
 /// A configuration and the text it came from, for problems that show late.
 #[derive(Debug)]
@@ -36,6 +37,7 @@ pub struct Plan {
     pub(super) server: ServerSettings,
     pub(super) store: StoreSettings,
     pub(super) limits: EngineLimits,
+    pub(super) caller_limits: Arc<Limits>,
     pub(super) providers: Vec<Provider>,
     pub(super) tools: Vec<Tool>,
     pub(super) world: World,
@@ -93,6 +95,7 @@ impl Plan {
         if !issues.is_empty() {
             return Err(config::locate(&text, &file, issues).into());
         }
+        let caller_limits = Arc::new(Limits::new(&limits.callers, world.clock.clone()));
         let limits = EngineLimits {
             max_live_tasks_per_principal: limits.live_tasks_per_principal,
             max_argument_bytes: limits.argument_bytes,
@@ -100,7 +103,7 @@ impl Plan {
             shutdown_grace: server.shutdown_grace,
             ..EngineLimits::default()
         };
-        Ok(Self { server, store, limits, providers: built, tools, world })
+        Ok(Self { server, store, limits, caller_limits, providers: built, tools, world })
     }
 
     /// Where and how HTTP is served.

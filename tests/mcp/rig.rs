@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jobgate::domain::{
-    ClientCapability, Clock, Confirm, ConfirmPurpose, ManualClock, PollPolicy, ProviderName, TaskMode, Timestamp, Tool, ToolName,
-    ToolPolicy,
+    CallerLimits, ClientCapability, Clock, Confirm, ConfirmPurpose, ManualClock, PollPolicy, ProviderName, TaskMode, Timestamp,
+    Tool, ToolName, ToolPolicy,
 };
 use jobgate::engine::{Engine, EngineLimits, EngineParts, Provider as EngineProvider, ProviderLimits, Supervisor};
-use jobgate::mcp::{Dispatcher, DispatcherParts};
+use jobgate::mcp::{Dispatcher, DispatcherParts, Limits};
 use jobgate::store::MemoryStore;
 use jobgate_adapter_api::FixedRandom;
 use jobgate_test_support::schema::Checker;
@@ -155,7 +155,9 @@ impl Rig {
             supervisor: supervisor.part(),
         };
         let engine = Engine::start(parts).await.unwrap();
-        let parts = DispatcherParts { engine: engine.clone(), clock: clock.clone(), random, supervisor: supervisor.clone() };
+        let limits = Arc::new(Limits::new(&CallerLimits::UNLIMITED, clock.clone()));
+        let parts =
+            DispatcherParts { engine: engine.clone(), clock: clock.clone(), random, supervisor: supervisor.clone(), limits };
         let dispatcher = Dispatcher::new(parts).await.unwrap();
         Self { clock, provider, engine, dispatcher, checker: Checker::new(), supervisor }
     }

@@ -11,6 +11,7 @@ use crate::mcp::error::RpcError;
 use crate::mcp::forms::Answers;
 use crate::mcp::frontend::Reply;
 use crate::mcp::headers;
+use crate::mcp::limits::Slot;
 use crate::mcp::questions::{Answering, Step, fields};
 use crate::mcp::schema::{Problem, describe};
 use crate::mcp::seal::{Carried, Round};
@@ -18,7 +19,7 @@ use crate::mcp::wire::{Around, Frame, InputRequired, ResultView, TaskView, error
 
 use super::Asked;
 use super::plain::{Running, Waiting};
-use super::tasks::{access_error, read_answers, store_error};
+use super::tasks::{read_answers, store_error};
 
 impl Asked<'_> {
     pub(super) async fn call(&self) -> Result<Reply, RpcError> {
@@ -107,15 +108,20 @@ impl Asked<'_> {
         if tool.policy.mode == TaskMode::Never && !asked_once {
             return self.run_plain(tool, call).await;
         }
+        let holds_tasks = self.capabilities.tasks && tool.policy.mode != TaskMode::Never;
+        // Whoever may not wait is told before the job starts.
+        let slot = if holds_tasks { None } else { Some(self.shared.limits.waiter(self.context)?) };
         let task = match self.shared.engine.call(call).await.map_err(call_error)? {
             Called::Task(task) => task,
             Called::Refused(result) => return Ok(self.result(&ResultView { result: &result, around: Around::Answer })),
         };
-        if self.capabilities.tasks && tool.policy.mode != TaskMode::Never {
-            let interval = self.shared.engine.caller_interval(&task);
-            return Ok(self.result(&TaskView { task: &task, interval, frame: Frame::Created }));
+        match slot {
+            Some(slot) => self.wait(tool, given, task.id, slot).await,
+            None => {
+                let interval = self.shared.engine.caller_interval(&task);
+                Ok(self.result(&TaskView { task: &task, interval, frame: Frame::Created }))
+            }
         }
-        self.wait(tool, given, task.id).await
     }
 
     /// A call is repeated to go on waiting for its job, perhaps with answers to what the job asked.
@@ -126,17 +132,18 @@ impl Asked<'_> {
         task: &str,
         answers: &Answers<'_>,
     ) -> Result<Reply, RpcError> {
-        let id: TaskId = task.parse().map_err(|_| access_error(AccessError::NotFound))?;
+        let id: TaskId = task.parse().map_err(|_| self.no_access(AccessError::NotFound))?;
+        let slot = self.shared.limits.waiter(self.context)?;
         let owner = &self.context.caller.principal;
-        let task = self.shared.engine.get(owner, &id).await.map_err(access_error)?;
+        let task = self.task(&id).await?;
         let answers = read_answers(&task, answers)?;
         if !answers.is_empty() {
-            self.shared.engine.answer(owner, &id, answers).await.map_err(access_error)?;
+            self.shared.engine.answer(owner, &id, answers).await.map_err(|error| self.no_access(error))?;
         }
-        self.wait(&entry.tool, given, id).await
+        self.wait(&entry.tool, given, id, slot).await
     }
 
-    async fn wait(&self, tool: &Tool, given: Map<String, Value>, task: TaskId) -> Result<Reply, RpcError> {
+    async fn wait(&self, tool: &Tool, given: Map<String, Value>, task: TaskId, slot: Slot) -> Result<Reply, RpcError> {
         let waiting = Waiting {
             tool: tool.name.clone(),
             given,
@@ -144,12 +151,12 @@ impl Asked<'_> {
             until: self.shared.clock.now().plus(tool.policy.wait),
             forms: self.capabilities.forms,
         };
-        self.run(Running::Task(waiting)).await
+        self.run(Running::Task(waiting), slot).await
     }
 
     async fn run_plain(&self, tool: &Tool, call: Call) -> Result<Reply, RpcError> {
         tracing::debug!(tool = %tool.name, "plain call");
-        self.run(Running::Plain(call)).await
+        self.run(Running::Plain(call), self.shared.limits.waiter(self.context)?).await
     }
 
     /// The tool's own error, which the model gets to read (SEP-1303).

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use crate::domain::TaskId;
+use crate::engine::AccessError;
 use crate::mcp::error::RpcError;
 use crate::mcp::frontend::{Reply, Streams};
 use crate::mcp::jsonrpc;
@@ -63,10 +64,19 @@ impl Asked<'_> {
             return Err(RpcError::refused(406, "a subscription is an event stream; accept `text/event-stream`"));
         }
         let mut wanted: Vec<TaskId> = filter.task_ids.iter().flatten().filter_map(|text| text.parse().ok()).collect();
+        let asked_for = filter.task_ids.as_ref().map_or(0, Vec::len);
+        let unreadable = asked_for - wanted.len();
         wanted.sort_unstable();
         wanted.dedup();
         let engine = self.shared.engine.clone();
         let mut watch = engine.watch(&self.context.caller.principal, &wanted).await.map_err(|error| store_error(&error))?;
+        for _ in 0..unreadable + (wanted.len() - watch.ids().len()) {
+            let unknown = self.no_access(AccessError::NotFound);
+            if unknown.retry_after().is_some() {
+                return Err(unknown);
+            }
+        }
+        let slot = self.shared.limits.stream(self.context)?;
         let subscription: Box<RawValue> = self.request.id.to_owned();
         let granted = Granted {
             notifications: GrantedFilter {
@@ -78,6 +88,7 @@ impl Asked<'_> {
         let (news, stream) = mpsc::channel(WAITING);
         let cancel = self.context.cancel.clone();
         self.shared.supervisor.spawn("subscription", async move {
+            let _slot = slot;
             if news.send(acknowledged.into()).await.is_err() {
                 return;
             }

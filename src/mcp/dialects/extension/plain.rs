@@ -13,6 +13,7 @@ use crate::mcp::dispatch::Shared;
 use crate::mcp::error::RpcError;
 use crate::mcp::frontend::{Reply, Streams};
 use crate::mcp::jsonrpc;
+use crate::mcp::limits::Slot;
 use crate::mcp::seal::Carried;
 use crate::mcp::wire::{Around, InputRequired, ProgressParams, ResultView, error_data};
 
@@ -43,7 +44,8 @@ pub(super) struct Waiting {
 }
 
 impl Asked<'_> {
-    pub(super) async fn run(&self, running: Running) -> Result<Reply, RpcError> {
+    /// Answers in place; `slot` is the caller's for as long as it waits.
+    pub(super) async fn run(&self, running: Running, slot: Slot) -> Result<Reply, RpcError> {
         let token = self.params.meta.progress_token()?.map(ToOwned::to_owned);
         let (shared, owner) = (self.shared.clone(), self.context.caller.principal.clone());
         let cancel = self.context.cancel.clone();
@@ -59,6 +61,7 @@ impl Asked<'_> {
         };
         let (messages, stream) = mpsc::channel(WAITING);
         self.shared.supervisor.spawn("plain call", async move {
+            let _slot = slot;
             let (updates, mut news) = mpsc::channel(WAITING);
             let mut progress = Progressing { token, last: None };
             let answer = wait(shared, owner, running, Some(updates));

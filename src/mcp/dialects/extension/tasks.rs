@@ -1,5 +1,6 @@
 //! `tasks/get`, `tasks/update` and `tasks/cancel`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::domain::{InputAnswers, Task, TaskId};
@@ -8,6 +9,7 @@ use crate::mcp::error::RpcError;
 use crate::mcp::forms::{Answers, as_approval, read_answer};
 use crate::mcp::frontend::Reply;
 use crate::mcp::headers;
+use crate::mcp::limits::Looked;
 use crate::mcp::wire::{Acknowledged, Frame, TaskView};
 
 use super::Asked;
@@ -19,8 +21,12 @@ const SETTLING: Duration = Duration::from_millis(500);
 impl Asked<'_> {
     pub(super) async fn get_task(&self) -> Result<Reply, RpcError> {
         let id = self.task_id()?;
-        let task = self.shared.engine.get(&self.context.caller.principal, &id).await.map_err(access_error)?;
-        let interval = self.shared.engine.caller_interval(&task);
+        let mut task = self.task(&id).await?;
+        let mut interval = self.shared.engine.caller_interval(&task);
+        if self.shared.limits.polled(self.context, &id, interval).await? == Looked::HeldBack {
+            task = self.task(&id).await?;
+            interval = self.shared.engine.caller_interval(&task);
+        }
         Ok(self.result(&TaskView { task: &task, interval, frame: Frame::Got }))
     }
 
@@ -32,10 +38,14 @@ impl Asked<'_> {
             ));
         }
         let given = Answers::of(self.params)?;
-        let task = self.shared.engine.get(&self.context.caller.principal, &id).await.map_err(access_error)?;
+        let task = self.task(&id).await?;
         let answers = read_answers(&task, &given)?;
         if !answers.is_empty() {
-            self.shared.engine.answer(&self.context.caller.principal, &id, answers).await.map_err(access_error)?;
+            self.shared
+                .engine
+                .answer(&self.context.caller.principal, &id, answers)
+                .await
+                .map_err(|error| self.no_access(error))?;
         }
         Ok(self.result(&Acknowledged::new()))
     }
@@ -43,7 +53,7 @@ impl Asked<'_> {
     pub(super) async fn cancel_task(&self) -> Result<Reply, RpcError> {
         let id = self.task_id()?;
         let (engine, owner) = (&self.shared.engine, &self.context.caller.principal);
-        let task = engine.cancel(owner, &id, false).await.map_err(access_error)?;
+        let task = engine.cancel(owner, &id, false).await.map_err(|error| self.no_access(error))?;
         if !task.is_ended() {
             let until = self.shared.clock.now().plus(SETTLING);
             engine.wait(owner, &id, until, None).await.map_err(access_error)?;
@@ -60,7 +70,19 @@ impl Asked<'_> {
         if let Some(sent) = &self.context.headers {
             headers::check_name(sent, &text, false)?;
         }
-        text.parse().map_err(|_| access_error(AccessError::NotFound))
+        text.parse().map_err(|_| self.no_access(AccessError::NotFound))
+    }
+
+    pub(super) async fn task(&self, id: &TaskId) -> Result<Arc<Task>, RpcError> {
+        self.shared.engine.get(&self.context.caller.principal, id).await.map_err(|error| self.no_access(error))
+    }
+
+    /// What a look-up that gave nothing is answered with.
+    pub(super) fn no_access(&self, error: AccessError) -> RpcError {
+        match error {
+            AccessError::NotFound => self.shared.limits.unknown(self.context, access_error(error)),
+            AccessError::Store(_) => access_error(error),
+        }
     }
 }
 
