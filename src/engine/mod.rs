@@ -118,6 +118,12 @@ impl Engine {
         self.core.get(owner, id).await
     }
 
+    /// The most bytes that a call's arguments may have (requirement G4).
+    #[must_use]
+    pub fn max_argument_bytes(&self) -> usize {
+        self.core.limits.max_argument_bytes
+    }
+
     /// How long a caller should wait before it looks again.
     #[must_use]
     pub fn caller_interval(&self, task: &Task) -> Duration {

@@ -11,6 +11,19 @@ use crate::domain::ClientCapability;
 /// The tasks extension's name (SEP-2663).
 pub(crate) const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
+/// Bytes of an error's sentence: what a client sent is named in it, but not sent back whole.
+const LONGEST: usize = 4096;
+
+fn shortened(text: Cow<'static, str>) -> Cow<'static, str> {
+    if text.len() <= LONGEST {
+        return text;
+    }
+    let mut text = text.into_owned();
+    text.truncate(text.floor_char_boundary(LONGEST));
+    text.push('…');
+    text.into()
+}
+
 /// A JSON-RPC error.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RpcError {
@@ -26,7 +39,7 @@ pub struct RpcError {
 
 impl RpcError {
     fn new(code: i64, http: u16, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into(), data: None, http, retry_after: None }
+        Self { code, message: shortened(message.into()), data: None, http, retry_after: None }
     }
 
     /// The code.
@@ -134,7 +147,8 @@ impl RpcError {
     pub(crate) fn unsupported_version(requested: &str) -> Self {
         let served = versions::SERVED.join("`, `");
         let mut error = Self::new(-32022, 400, format!("protocol version `{requested}` is not served; served: `{served}`"));
-        error.data = Some(Box::new(json!({ "supported": versions::SERVED, "requested": requested })));
+        error.data =
+            Some(Box::new(json!({ "supported": versions::SERVED, "requested": shortened(requested.to_owned().into()) })));
         error
     }
 }

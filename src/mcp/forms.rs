@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::error::RpcError;
 use super::params::{Members, Params};
 use super::schema::{Schema, describe};
+use super::strict::Strict;
 use crate::domain::{InputAction, InputAnswer, InputKind};
 
 /// `params.inputResponses`: answers by the key of their question, none of them read yet.
@@ -28,11 +29,14 @@ impl<'a> Answers<'a> {
     }
 }
 
+/// The longest answer to one question, as it was written, in bytes: a person types it.
+const LONGEST_ANSWER: usize = 64 * 1024;
+
 #[derive(Deserialize)]
 struct Elicited {
     action: Action,
     #[serde(default)]
-    content: Option<Value>,
+    content: Option<Strict>,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +52,10 @@ enum Action {
 /// # Errors
 /// -32602 with the place where it is no answer, or does not fit the form; the question stays open.
 pub(crate) fn read_answer(key: &str, kind: &InputKind, raw: &RawValue) -> Result<InputAnswer, RpcError> {
+    if raw.get().len() > LONGEST_ANSWER {
+        let message = format!("`params.inputResponses[\"{key}\"]` is larger than {LONGEST_ANSWER} bytes");
+        return Err(RpcError::invalid_params(message));
+    }
     let answer: Elicited = serde_json::from_str(raw.get()).map_err(|error| {
         let example = "{\"action\":\"accept\",\"content\":{...}}";
         RpcError::invalid_params(format!("`params.inputResponses[\"{key}\"]`: {error}; an answer looks like {example}"))
@@ -63,7 +71,7 @@ pub(crate) fn read_answer(key: &str, kind: &InputKind, raw: &RawValue) -> Result
     match kind {
         InputKind::Url { .. } => Ok(InputAnswer { action, content: None }),
         InputKind::Form { schema } => {
-            let content = accepted(key, schema, answer.content)?;
+            let content = accepted(key, schema, answer.content.map(|content| content.0))?;
             Ok(InputAnswer { action, content: Some(Value::Object(content)) })
         }
     }

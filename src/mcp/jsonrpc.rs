@@ -8,6 +8,9 @@ use serde_json::value::RawValue;
 
 use super::error::RpcError;
 
+/// The longest id of a request, as it is written, in bytes. Those in the field are counters and UUIDs.
+pub(crate) const LONGEST_ID: usize = 1024;
+
 /// One message from a client.
 #[derive(Debug)]
 pub(crate) enum Incoming<'a> {
@@ -90,9 +93,13 @@ pub(crate) const fn id<'a>(parsed: &Result<Incoming<'a>, Unreadable<'a>>) -> Opt
 /// part of this protocol.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming<'_>, Unreadable<'_>> {
     let refuse = |id, error| Err(Unreadable { id, error });
-    let envelope: Envelope<'_> = match serde_json::from_slice(bytes) {
+    // All of it, also what no member of ours is read from: JSON is UTF-8 (RFC 8259, section 8.1).
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return refuse(None, RpcError::parse("this is no JSON: it is not UTF-8"));
+    };
+    let envelope: Envelope<'_> = match serde_json::from_str(text) {
         Ok(envelope) => envelope,
-        Err(error) => return refuse(None, no_envelope(bytes, &error)),
+        Err(error) => return refuse(None, no_envelope(text, &error)),
     };
     let id = match envelope.id {
         Some(id) if !is_request_id(id) => {
@@ -118,6 +125,10 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming<'_>, Unreadable<'_>> {
     {
         return refuse(id, RpcError::invalid_request("`params` has to be an object"));
     }
+    // Each message of the request's stream repeats it, and it may be kept as long as the task.
+    if id.is_some_and(|id| id.get().len() > LONGEST_ID) {
+        return refuse(None, RpcError::invalid_request(format!("`id` is longer than {LONGEST_ID} bytes")));
+    }
     Ok(match id {
         Some(id) => Incoming::Request(Request { id, method: method.0, params: envelope.params }),
         None => Incoming::Notification(Notification { method: method.0, params: envelope.params }),
@@ -129,11 +140,11 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming<'_>, Unreadable<'_>> {
 #[serde(transparent)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-fn no_envelope(bytes: &[u8], error: &serde_json::Error) -> RpcError {
-    if serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_err() {
+fn no_envelope(text: &str, error: &serde_json::Error) -> RpcError {
+    if serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
         return RpcError::parse(format!("this is no JSON: {error}"));
     }
-    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+    if text.trim_start().starts_with('[') {
         return RpcError::invalid_request("batches are not part of this protocol; send one message at a time");
     }
     RpcError::invalid_request(format!("this is no JSON-RPC message: {error}"))

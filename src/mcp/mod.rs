@@ -16,6 +16,7 @@ mod schema;
 mod seal;
 mod sessions;
 pub mod stdio;
+mod strict;
 mod versions;
 mod wire;
 

@@ -1,13 +1,16 @@
 //! The parameters of a request: found without copying, typed when they are asked for, so that an error names its place.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::error::{RpcError, TASKS_EXTENSION};
-use super::jsonrpc::Text;
+use super::jsonrpc::{LONGEST_ID, Text};
+use super::strict::StrictObject;
 use crate::domain::ClientCapability;
 
 const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -50,18 +53,33 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
                 let mut members: Vec<(Cow<'de, str>, &'de RawValue)> = Vec::new();
                 while let Some((name, value)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
-                    // Two readers of one message could each believe another of two members of one name.
-                    if members.iter().any(|(key, _)| *key == name.0) {
-                        return Err(serde::de::Error::custom(format!("`{}` is there twice", name.0)));
-                    }
                     members.push((name.0, value));
                 }
-                Ok(Members(members))
+                // Two readers of one message could each believe another of two members of one name.
+                match twice(&members) {
+                    Some(name) => Err(serde::de::Error::custom(format!("`{name}` is there twice"))),
+                    None => Ok(Members(members)),
+                }
             }
         }
         deserializer.deserialize_map(Pairs)
     }
 }
+
+/// A name that is there more than once.
+fn twice<'a>(members: &'a [(Cow<'_, str>, &RawValue)]) -> Option<&'a str> {
+    if members.len() <= FEW {
+        return (1..members.len())
+            .map(|nth| &*members[nth].0)
+            .zip(1..)
+            .find_map(|(name, nth)| members[..nth].iter().any(|(earlier, _)| *earlier == name).then_some(name));
+    }
+    let mut seen = HashSet::with_capacity(members.len());
+    members.iter().map(|(name, _)| &**name).find(|name| !seen.insert(*name))
+}
+
+/// Members up to which comparing each with each is the quickest way, and costs no memory.
+const FEW: usize = 16;
 
 /// A request's parameters.
 #[derive(Debug, Default)]
@@ -106,6 +124,15 @@ impl<'a> Params<'a> {
     /// A member that is an object.
     pub(crate) fn members(&self, name: &str) -> Result<Option<Members<'a>>, RpcError> {
         self.raw(name).map(|raw| typed(&format!("params.{name}"), raw)).transpose()
+    }
+
+    /// A member that is an object of at most `longest` bytes as it was written, in which no member is there twice at any depth.
+    pub(crate) fn object(&self, name: &str, longest: usize) -> Result<Option<Map<String, Value>>, RpcError> {
+        let Some(raw) = self.raw(name) else { return Ok(None) };
+        if raw.get().len() > longest {
+            return Err(RpcError::invalid_params(format!("`params.{name}` is larger than {longest} bytes")));
+        }
+        typed::<StrictObject>(&format!("params.{name}"), raw).map(|object| Some(object.0))
     }
 
     /// A member of another type.
@@ -168,6 +195,9 @@ impl<'a> Meta<'a> {
     /// The token for progress notifications; a string or an integer, as it was written.
     pub(crate) fn progress_token(&self) -> Result<Option<&'a RawValue>, RpcError> {
         match self.0.get("progressToken") {
+            Some(token) if token.get().len() > LONGEST_ID => {
+                Err(RpcError::invalid_params(format!("`params._meta.progressToken` is longer than {LONGEST_ID} bytes")))
+            }
             Some(token)
                 if token.get().starts_with(['{', '[', 't', 'f'])
                     || token.get().contains('.') && !token.get().starts_with('"') =>

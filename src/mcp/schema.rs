@@ -6,6 +6,8 @@ use serde_json::Value;
 
 /// Problems that one answer names; the rest is counted.
 const NAMED: usize = 5;
+/// Problems that are looked for at all: each item of a long list may be one.
+const MOST: usize = 50;
 /// Characters of one problem's text, so that a large argument is not sent back whole.
 const LONGEST: usize = 300;
 
@@ -59,7 +61,7 @@ impl Schema {
         if self.0.is_valid(value) {
             return Vec::new();
         }
-        self.0.iter_errors(value).map(|error| Problem::of(&error)).collect()
+        self.0.iter_errors(value).take(MOST).map(|error| Problem::of(&error)).collect()
     }
 }
 
@@ -92,7 +94,8 @@ pub(crate) fn describe(what: &str, problems: &[Problem]) -> String {
         text.push_str(&format!("\n- at `{path}`: {}", problem.text));
     }
     if problems.len() > NAMED {
-        text.push_str(&format!("\n- and {} more", problems.len() - NAMED));
+        let at_least = if problems.len() < MOST { "" } else { "at least " };
+        text.push_str(&format!("\n- and {at_least}{} more", problems.len() - NAMED));
     }
     text
 }

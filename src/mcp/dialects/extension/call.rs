@@ -29,7 +29,8 @@ impl Asked<'_> {
         }
         let entry = self.shared.catalog.get_for(&self.context.caller, &name);
         let entry = entry.ok_or_else(|| RpcError::invalid_params(format!("there is no tool `{name}`")))?;
-        let arguments: Map<String, Value> = self.params.value("arguments")?.unwrap_or_default();
+        let longest = self.shared.engine.max_argument_bytes();
+        let arguments = self.params.object("arguments", longest)?.unwrap_or_default();
         let arguments = Value::Object(arguments);
         if let Some(sent) = &self.context.headers {
             headers::check_params(sent, &entry.headers, &arguments)?;
