@@ -128,6 +128,7 @@ fn policy(words: TaskWords, place: &Place, issues: &mut Issues) -> ToolPolicy {
             Some(NoCancelWord::RunOn) => NoCancelPolicy::RunOn,
             Some(NoCancelWord::Abandon) => NoCancelPolicy::Abandon,
         },
+        deletable: words.deletable.unwrap_or(default.deletable),
         wait: words.wait.map_or(default.wait, HumanDuration::get),
         confirm: Vec::new(),
         requires: Vec::new(),

@@ -197,6 +197,8 @@ pub(super) struct TaskWords {
     pub(super) on_decline: Option<DeclineWord>,
     /// What a cancel means where the provider has none. Default: run_on.
     pub(super) on_no_cancel: Option<NoCancelWord>,
+    /// Whether a caller may delete its ended tasks with `tasks/delete`; `false` keeps them for their whole life. Default: true.
+    pub(super) deletable: Option<bool>,
     /// How long a plain call, of a client without tasks, may block. Many clients give up after 60s. Default: 45s.
     pub(super) wait: Option<HumanDuration>,
     /// What a call gets whose client knows no tasks, or did not ask for one. Default: wait; with `mode: required`, reject.

@@ -124,6 +124,8 @@ pub struct ToolPolicy {
     pub on_decline: InputPolicy,
     /// What a cancel means where the provider has none (requirement F3).
     pub on_no_cancel: NoCancelPolicy,
+    /// Whether its owner may delete a task that has ended, in the dialects that have a word for it (requirement G3).
+    pub deletable: bool,
     /// How long a plain call may block.
     pub wait: Duration,
     /// The questions that are asked before the job starts, one after the other.
@@ -150,6 +152,7 @@ impl Default for ToolPolicy {
             input_timeout: None,
             on_decline: InputPolicy::Provide,
             on_no_cancel: NoCancelPolicy::RunOn,
+            deletable: true,
             wait: Duration::from_secs(45),
             confirm: Vec::new(),
             requires: Vec::new(),
