@@ -11,7 +11,7 @@ use bytes::Bytes;
 use jobgate::domain::{
     CallerKey, Cause, IdempotencyKey, JobRef, NewTask, ProviderName, SystemClock, Task, TaskEvent, TaskId, ToolName,
 };
-use jobgate::engine::{Call, Called, ProviderLimits, Rate};
+use jobgate::engine::{Call, CallNames, Called, ProviderLimits, Rate};
 use jobgate::store::{Commit, Created, TaskStore};
 use jobgate_adapter_api::OsRandom;
 use tokio::runtime::Runtime;
@@ -302,6 +302,7 @@ pub(crate) fn journey() -> String {
                         arguments: serde_json::Map::new(),
                         key: None,
                         ttl: None,
+                        names: CallNames::default(),
                     };
                     let Called::Task(task) = engine.call(call).await.unwrap() else { panic!("nothing is refused") };
                     let until = jobgate::domain::Clock::now(&SystemClock).plus(Duration::from_secs(10));

@@ -75,6 +75,10 @@ fn failure(error: StoreError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         StoreError::Held { .. } => failure.hint("stop the gateway first; it exports by itself every `store.export_every`"),
-        StoreError::Stale(_) | StoreError::Unavailable(_) | StoreError::Corrupt { .. } | StoreError::Closed => failure,
+        StoreError::Stale(_)
+        | StoreError::NameTaken
+        | StoreError::Unavailable(_)
+        | StoreError::Corrupt { .. }
+        | StoreError::Closed => failure,
     }
 }

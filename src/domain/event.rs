@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jobgate_adapter_api::{CancelOutcome, InputAnswers, JobFailure, JobRef, Observation};
 
-use super::{Fault, Principal, TaskError};
+use super::{Fault, Principal, Scope, TaskError};
 
 /// Something that happened to a task. [`super::Task::apply`] says what it means in each state.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,6 +95,16 @@ pub enum Cause {
     Recovery,
     /// An operator at the command line.
     Operator,
+}
+
+impl From<&Scope> for Cause {
+    /// Who acts within a scope.
+    fn from(scope: &Scope) -> Self {
+        match scope {
+            Scope::Owner(principal) | Scope::Tenant(principal) => Self::Caller(principal.clone()),
+            Scope::Everybody => Self::Operator,
+        }
+    }
 }
 
 impl fmt::Display for Cause {

@@ -3,6 +3,7 @@
 mod event;
 mod id;
 mod limits;
+mod names;
 mod observe;
 mod outcome;
 mod principal;
@@ -18,6 +19,7 @@ pub use jobgate_adapter_api::{
     JobOutput, JobRef, JobState, ManualClock, Observation, Part, Progress, Random, SystemClock, Timestamp,
 };
 pub use limits::{CallerLimits, Quota};
+pub use names::{LONGEST_CLIENT_ID, LifeFrom, Names, RequestName, is_client_id};
 pub use outcome::{Category, Fault, Outcome, TaskError, ToolResult, Troubles};
 pub use principal::{Caller, Principal, Scope, ToolGrant};
 pub use task::{CallerKey, CancelProgress, Cancellation, InputProgress, InputSlot, NewTask, Revision, Status, Task, TaskState};

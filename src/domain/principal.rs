@@ -70,7 +70,8 @@ impl Caller {
     /// The tasks that it may see and act on (requirement I1).
     #[must_use]
     pub fn scope(&self) -> Scope {
-        if self.admin { Scope::Tenant(self.principal.tenant.clone()) } else { Scope::Owner(self.principal.clone()) }
+        let principal = self.principal.clone();
+        if self.admin { Scope::Tenant(principal) } else { Scope::Owner(principal) }
     }
 }
 
@@ -103,8 +104,8 @@ impl ToolGrant {
 pub enum Scope {
     /// One principal's own.
     Owner(Principal),
-    /// Those of all principals of a tenant: for its admins.
-    Tenant(String),
+    /// Those of all principals of this admin's tenant.
+    Tenant(Principal),
     /// Everybody's: for the operator of the machine.
     Everybody,
 }
@@ -115,7 +116,7 @@ impl Scope {
     pub fn covers(&self, owner: &Principal) -> bool {
         match self {
             Self::Owner(principal) => principal == owner,
-            Self::Tenant(tenant) => *tenant == owner.tenant,
+            Self::Tenant(admin) => admin.tenant == owner.tenant,
             Self::Everybody => true,
         }
     }

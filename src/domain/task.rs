@@ -7,7 +7,7 @@ use std::time::Duration;
 use jobgate_adapter_api::{IdempotencyKey, InputAnswer, InputAnswers, InputRequest, JobRef, Progress, Timestamp};
 use serde_json::{Map, Value};
 
-use super::{Outcome, Principal, ProviderName, TaskId, ToolName, Troubles};
+use super::{LifeFrom, Names, Outcome, Principal, ProviderName, TaskId, ToolName, Troubles};
 
 /// Counts the commits of a task; the compare-and-set of every store compares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -192,14 +192,18 @@ pub struct Task {
     pub arguments: Arc<Map<String, Value>>,
     /// The caller's key.
     pub caller_key: Option<CallerKey>,
+    /// What else it is called.
+    pub names: Names,
     /// The key for the provider.
     pub submit_key: IdempotencyKey,
     /// When it was made.
     pub created_at: Timestamp,
     /// When what a caller sees last changed (requirement B8).
     pub updated_at: Timestamp,
-    /// Its life from creation; `None` is unlimited.
+    /// Its life; `None` is unlimited.
     pub ttl: Option<Duration>,
+    /// Since when that is counted.
+    pub life_from: LifeFrom,
     /// The moment after which the job is cancelled.
     pub deadline_at: Timestamp,
     /// Commits so far.
@@ -233,10 +237,12 @@ impl Task {
             provider: new.provider,
             arguments: new.arguments,
             caller_key: new.caller_key,
+            names: Names::default(),
             submit_key: new.submit_key,
             created_at: new.created_at,
             updated_at: new.created_at,
             ttl: new.ttl,
+            life_from: LifeFrom::Creation,
             deadline_at: new.deadline_at,
             revision: Revision::FIRST,
             state: TaskState::Submitting { attempt: 0, unsettled: false },
@@ -295,10 +301,15 @@ impl Task {
         }
     }
 
-    /// The end of its life; `None` is never.
+    /// The end of its life; `None` is never, or not while it has not ended (requirement H7).
     #[must_use]
     pub fn expires_at(&self) -> Option<Timestamp> {
-        self.ttl.map(|ttl| self.created_at.plus(ttl))
+        let ttl = self.ttl?;
+        match (self.life_from, &self.state) {
+            (LifeFrom::Creation, _) => Some(self.created_at.plus(ttl)),
+            (LifeFrom::End, TaskState::Ended { at, .. }) => Some(at.plus(ttl)),
+            (LifeFrom::End, TaskState::Submitting { .. } | TaskState::Running { .. } | TaskState::InputRequired { .. }) => None,
+        }
     }
 
     /// The questions that nobody has answered.

@@ -11,8 +11,10 @@ use super::core::{Core, Runtime, lock};
 use super::gate::{Pass, Turn};
 use super::notify::Watch;
 use super::sweep::was_refused;
-use super::{Call, CallError, Called};
-use crate::domain::{CallerKey, Cause, IdempotencyKey, NewTask, Principal, Task, TaskId, TaskState, Tool, ToolPolicy};
+use super::{Call, CallError, CallNames, Called};
+use crate::domain::{
+    CallerKey, Cause, IdempotencyKey, Join, Names, NewTask, Principal, Task, TaskId, TaskState, Tool, ToolPolicy, is_client_id,
+};
 use crate::store::{Created, StoreError};
 
 /// A task that is being created: it counts against its owner's limit before the store knows it.
@@ -50,12 +52,21 @@ impl Core {
 
     pub(super) async fn call(self: &Arc<Self>, call: Call) -> Result<Called, CallError> {
         let (tool, runtime) = self.check(&call)?;
+        let CallNames { client_id, request, life_from } = call.names;
+        let joins = tool.policy.join == Join::SameArguments && call.key.is_none() && client_id.is_none();
+        let names = Names { client_id, request, join: joins.then(|| hash(&call.arguments)) };
         let key = call.key.map(|key| CallerKey { key, arguments_hash: hash(&call.arguments) });
-        if let Some(key) = &key
-            && let Some(id) = self.store.find_by_key(&call.owner, &tool.name, key).await?
-            && let Some(task) = self.store.get(&id).await?
-        {
+        if let (Some(task), Some(key)) = (self.keyed(&call.owner, &tool.name, key.as_ref()).await?, &key) {
             return repeated(&task, key);
+        }
+        if let Some(client_id) = &names.client_id {
+            if !is_client_id(client_id) {
+                return Err(CallError::BadName);
+            }
+            self.is_free(&call.owner, client_id).await?;
+        }
+        if let Some(task) = self.joined(&call.owner, &tool.name, names.join.as_ref()).await? {
+            return self.shared(task).await;
         }
         let arriving = self.admit(&call.owner).await?;
         let now = self.clock.now();
@@ -70,7 +81,9 @@ impl Core {
             created_at: now,
             ttl: granted(call.ttl, &tool.policy),
             deadline_at: now.plus(tool.policy.deadline),
-        });
+        })
+        .with_names(names);
+        task.life_from = life_from;
         task.due_at = Some(now);
         let watch = self.hub.watch(&[task.id], true);
         let (created, answer) = oneshot::channel();
@@ -81,12 +94,19 @@ impl Core {
             Ok(Ok(Created::New(task))) => self.first_answer(task, watch).await?,
             Ok(Ok(Created::Existing(task))) => match &key {
                 Some(key) => return repeated(&task, key),
-                None => task,
+                None => return self.shared(task).await,
             },
             Ok(Err(error)) => return Err(error.into()),
             Err(_) => return Err(CallError::ShuttingDown),
         };
         Ok(called(&task))
+    }
+
+    /// The answer to a call that joins the job of `task`: as quick and as telling as the one that the first call got.
+    async fn shared(&self, task: Arc<Task>) -> Result<Called, CallError> {
+        let watch = self.hub.watch(&[task.id], true);
+        let task = self.store.get(&task.id).await?.unwrap_or(task);
+        Ok(called(&self.first_answer(task, watch).await?))
     }
 
     /// Makes room for one more task of this owner.

@@ -8,6 +8,7 @@ mod call;
 mod cap;
 mod core;
 mod gate;
+mod names;
 mod notify;
 mod outputs;
 mod parts;
@@ -28,12 +29,13 @@ use tokio::sync::mpsc;
 
 pub use notify::Watch;
 pub use parts::{
-    AccessError, Call, CallError, Called, EngineError, EngineLimits, EngineParts, Provider, ProviderLimits, Rate, Update,
+    AccessError, Call, CallError, CallNames, Called, DeleteError, EngineError, EngineLimits, EngineParts, Provider,
+    ProviderLimits, Rate, Update,
 };
 pub use supervise::Supervisor;
 
 use self::core::{Core, CoreParts, Runtime};
-use crate::domain::{InputAnswers, Principal, Task, TaskId, Timestamp, Tool, ToolResult, schedule};
+use crate::domain::{InputAnswers, Principal, RequestName, Scope, Task, TaskId, Timestamp, Tool, ToolResult, schedule};
 use crate::store::{AuditEntry, ListQuery, StoreError};
 
 /// The engine.
@@ -114,8 +116,33 @@ impl Engine {
     ///
     /// # Errors
     /// See [`AccessError`].
-    pub async fn get(&self, owner: &Principal, id: &TaskId) -> Result<Arc<Task>, AccessError> {
-        self.core.get(owner, id).await
+    pub async fn get(&self, who: impl Into<Scope>, id: &TaskId) -> Result<Arc<Task>, AccessError> {
+        self.core.get(&who.into(), id).await
+    }
+
+    /// The task that callers see under `shown`: an id of ours, or the id that its client chose (requirement H8). An admin finds
+    /// others' tasks by our ids alone.
+    ///
+    /// # Errors
+    /// See [`AccessError`].
+    pub async fn find(&self, who: impl Into<Scope>, shown: &str) -> Result<Arc<Task>, AccessError> {
+        self.core.find(&who.into(), shown).await
+    }
+
+    /// The task that a request made; the newest, should its name have come again.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn find_request(&self, owner: &Principal, name: &RequestName) -> Result<Option<Arc<Task>>, StoreError> {
+        self.core.find_request(owner, name).await
+    }
+
+    /// Removes a task that has ended, with all that belongs to it (requirement G3).
+    ///
+    /// # Errors
+    /// See [`DeleteError`].
+    pub async fn delete(&self, who: impl Into<Scope>, id: &TaskId) -> Result<(), DeleteError> {
+        self.core.delete(&who.into(), id).await
     }
 
     /// The most bytes that a call's arguments may have (requirement G4).
@@ -135,8 +162,8 @@ impl Engine {
     ///
     /// # Errors
     /// See [`AccessError`].
-    pub async fn answer(&self, owner: &Principal, id: &TaskId, answers: InputAnswers) -> Result<Arc<Task>, AccessError> {
-        self.core.answer(owner, id, answers).await
+    pub async fn answer(&self, who: impl Into<Scope>, id: &TaskId, answers: InputAnswers) -> Result<Arc<Task>, AccessError> {
+        self.core.answer(&who.into(), id, answers).await
     }
 
     /// Records the wish to cancel; the provider is told until it answers (requirement F1). With `at_once` the task itself is
@@ -144,8 +171,8 @@ impl Engine {
     ///
     /// # Errors
     /// See [`AccessError`].
-    pub async fn cancel(&self, owner: &Principal, id: &TaskId, at_once: bool) -> Result<Arc<Task>, AccessError> {
-        self.core.cancel(owner, id, at_once).await
+    pub async fn cancel(&self, who: impl Into<Scope>, id: &TaskId, at_once: bool) -> Result<Arc<Task>, AccessError> {
+        self.core.cancel(&who.into(), id, at_once).await
     }
 
     /// Waits until the task has ended, or `until`, and gives it back as it is then. Visible changes go to `updates` as far as there
@@ -155,36 +182,36 @@ impl Engine {
     /// See [`AccessError`].
     pub async fn wait(
         &self,
-        owner: &Principal,
+        who: impl Into<Scope>,
         id: &TaskId,
         until: Timestamp,
         updates: Option<mpsc::Sender<Arc<Task>>>,
     ) -> Result<Arc<Task>, AccessError> {
-        self.core.wait(owner, id, until, updates).await
+        self.core.wait(&who.into(), id, until, updates).await
     }
 
-    /// Watches those of `ids` that the owner has ([`Watch::ids`]): the present state of each, then every visible change.
+    /// Watches those of `ids` that the caller may see ([`Watch::ids`]): the present state of each, then every visible change.
     ///
     /// # Errors
     /// When the store fails; unknown ids are left out, not refused.
-    pub async fn watch(&self, owner: &Principal, ids: &[TaskId]) -> Result<Watch, StoreError> {
-        self.core.watch(owner, ids).await
+    pub async fn watch(&self, who: impl Into<Scope>, ids: &[TaskId]) -> Result<Watch, StoreError> {
+        self.core.watch(&who.into(), ids).await
     }
 
-    /// A page of tasks, newest first; those whose life has ended are in it until the next sweep.
+    /// A page of tasks, newest first; it is full unless there are no more. Those whose life is over are not in it.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn list(&self, query: ListQuery) -> Result<Vec<Arc<Task>>, StoreError> {
-        self.core.store.list(query).await
+        self.core.list(query).await
     }
 
     /// What happened to a task, oldest first.
     ///
     /// # Errors
     /// See [`AccessError`].
-    pub async fn audit(&self, owner: &Principal, id: &TaskId) -> Result<Vec<AuditEntry>, AccessError> {
-        self.core.get(owner, id).await?;
+    pub async fn audit(&self, who: impl Into<Scope>, id: &TaskId) -> Result<Vec<AuditEntry>, AccessError> {
+        self.core.get(&who.into(), id).await?;
         Ok(self.core.store.audit(id).await?)
     }
 

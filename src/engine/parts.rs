@@ -7,7 +7,10 @@ use jobgate_adapter_api::Adapter;
 use serde_json::{Map, Value};
 
 use super::Supervisor;
-use crate::domain::{Clock, Principal, Progress, ProviderName, Random, Task, TaskError, Tool, ToolName, ToolResult};
+use crate::domain::{
+    Clock, LONGEST_CLIENT_ID, LifeFrom, Principal, Progress, ProviderName, Random, RequestName, Task, TaskError, Tool, ToolName,
+    ToolResult,
+};
 use crate::store::{StoreError, TaskStore};
 
 /// One account at one external system, with the code that speaks to it.
@@ -135,6 +138,19 @@ pub struct Call {
     pub key: Option<String>,
     /// The life that the caller asks for.
     pub ttl: Option<Duration>,
+    /// What the task is called beside its id, and how its life is counted.
+    pub names: CallNames,
+}
+
+/// What a call says of the task that it makes, beyond the wish itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallNames {
+    /// The id that the client chose; it stands for a wish of its own, so such a call joins no other's job.
+    pub client_id: Option<String>,
+    /// The request, to find the task by.
+    pub request: Option<RequestName>,
+    /// Since when the task's life is counted.
+    pub life_from: LifeFrom,
 }
 
 /// What became of a call.
@@ -155,6 +171,14 @@ pub enum CallError {
     /// The caller's key was used before, with other arguments.
     #[error("this idempotency key was used before with other arguments; use a new key for a new wish")]
     KeyConflict,
+    /// The id that the client chose is that of another task of its.
+    #[error("id already in use")]
+    NameTaken,
+    /// The id that the client chose is none.
+    #[error(
+        "a task id of your own has 1 to {LONGEST_CLIENT_ID} bytes and is not of the form that this server gives to its own,          task_ and 32 hexadecimal digits; a UUID is a good one"
+    )]
+    BadName,
     /// The caller has too many tasks that have not ended.
     #[error("you have {limit} unfinished tasks, which is the limit; wait for one to end or cancel one")]
     TooManyTasks {
@@ -172,10 +196,19 @@ pub enum CallError {
     ShuttingDown,
     /// The store failed.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     /// A plain call failed.
     #[error("{}", .0.message)]
     Fault(TaskError),
+}
+
+impl From<StoreError> for CallError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NameTaken => Self::NameTaken,
+            other => Self::Store(other),
+        }
+    }
 }
 
 /// Why a task could not be given.
@@ -187,6 +220,29 @@ pub enum AccessError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// Why a task was not removed.
+#[derive(Debug, thiserror::Error)]
+pub enum DeleteError {
+    /// As [`AccessError::NotFound`].
+    #[error("there is no such task; it may have expired")]
+    NotFound,
+    /// It has not ended, or its job has yet to be told to stop.
+    #[error("this task's job may still run; cancel it, or wait for its end, and delete the task then")]
+    Running,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<AccessError> for DeleteError {
+    fn from(error: AccessError) -> Self {
+        match error {
+            AccessError::NotFound => Self::NotFound,
+            AccessError::Store(error) => Self::Store(error),
+        }
+    }
 }
 
 /// News of a plain call that is still running.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::core::Core;
 use super::poller::pause;
-use crate::domain::{Category, Cause, ExpiryPolicy, Outcome, Task, TaskError, TaskEvent, TaskState};
+use crate::domain::{Category, Cause, ExpiryPolicy, LifeFrom, Outcome, Task, TaskError, TaskEvent, TaskState};
 use crate::store::StoreError;
 
 /// Between two sweeps.
@@ -41,7 +41,7 @@ async fn sweep(core: &Arc<Core>) -> Result<usize, StoreError> {
             continue;
         }
         let id = task.id;
-        let decide = |now: &Task| vec![at_expiry(now, core)];
+        let decide = |now: &Task| at_expiry(now, core).into_iter().collect();
         match core.change(task, None, decide).await {
             Ok(_) => settled += 1,
             Err(error) => tracing::warn!(task = ?id, error = %error.into_store(id), "an expired task could not be settled"),
@@ -60,20 +60,34 @@ impl Core {
     pub(super) fn is_over(&self, task: &Task) -> bool {
         let TaskState::Ended { at, .. } = &task.state else { return false };
         let now = self.clock.now();
-        let lived = task.expires_at().is_some_and(|end| end <= now) && at.plus(self.limits.keep_ended) <= now;
+        let lived = task.expires_at().is_some_and(|end| end <= now) && at.plus(self.kept_ended(task)) <= now;
         lived && (!task.owes_cancel() || at.plus(OWED_LIMIT) <= now)
+    }
+
+    /// How long an ended task is kept whatever its life. A life that counts from the end is the time for fetching the result
+    /// already, so nothing is added to it (requirement H7).
+    const fn kept_ended(&self, task: &Task) -> Duration {
+        match task.life_from {
+            LifeFrom::Creation => self.limits.keep_ended,
+            LifeFrom::End => Duration::ZERO,
+        }
     }
 }
 
-/// What happens to a task that has outlived its life and is still needed.
-fn at_expiry(task: &Task, core: &Core) -> (TaskEvent, Cause) {
+/// What happens to a task that has outlived its life and is still needed; nothing to one that was changed meanwhile, and lives.
+fn at_expiry(task: &Task, core: &Core) -> Option<(TaskEvent, Cause)> {
     let now = core.clock.now();
-    let age = now.since(task.created_at);
+    task.expires_at().filter(|end| *end <= now)?;
     if let TaskState::Ended { at, .. } = &task.state {
-        let kept = at.plus(core.limits.keep_ended).since(task.created_at);
-        let longer = if task.owes_cancel() { age + EXTENSION } else { Duration::ZERO };
-        return (TaskEvent::LifeExtended(kept.max(longer)), Cause::Limit);
+        let begun = match task.life_from {
+            LifeFrom::Creation => task.created_at,
+            LifeFrom::End => *at,
+        };
+        let kept = at.plus(core.kept_ended(task));
+        let until = if task.owes_cancel() { kept.max(now.plus(EXTENSION)) } else { kept };
+        return (until > now).then(|| (TaskEvent::LifeExtended(until.since(begun)), Cause::Limit));
     }
+    let age = now.since(task.created_at);
     let error = |message: &str| TaskError {
         category: Category::Expired,
         message: message.to_owned(),
@@ -87,7 +101,7 @@ fn at_expiry(task: &Task, core: &Core) -> (TaskEvent, Cause) {
         ExpiryPolicy::Cancel => TaskEvent::LimitStruck(error("the task's life ended before its job; the job is being cancelled")),
         ExpiryPolicy::Detach => TaskEvent::Faulted(error("the task's life ended before its job; the job runs on unwatched")),
     };
-    (event, Cause::Limit)
+    Some((event, Cause::Limit))
 }
 
 /// Whether the provider refused the job before one was started: then the call itself is answered with the tool's own error.

@@ -8,29 +8,45 @@ use super::AccessError;
 use super::core::Core;
 use super::notify::Watch;
 use crate::domain::{
-    CancelProgress, Cause, InputAction, InputAnswers, InputPolicy, InputProgress, Principal, Task, TaskEvent, TaskId, TaskState,
+    CancelProgress, Cause, InputAction, InputAnswers, InputPolicy, InputProgress, Scope, Task, TaskEvent, TaskId, TaskState,
     Timestamp,
 };
-use crate::store::StoreError;
+use crate::store::{ListQuery, StoreError};
 
 impl Core {
     /// One read, and nobody else's task (requirement I1).
-    pub(super) async fn get(&self, owner: &Principal, id: &TaskId) -> Result<Arc<Task>, AccessError> {
-        match self.store.get(id).await? {
-            Some(task) if task.owner == *owner && !self.is_over(&task) => Ok(task),
+    pub(super) async fn get(&self, scope: &Scope, id: &TaskId) -> Result<Arc<Task>, AccessError> {
+        match self.store.get_for(scope, id).await? {
+            Some(task) if !self.is_over(&task) => Ok(task),
             Some(_) | None => Err(AccessError::NotFound),
         }
     }
 
-    pub(super) async fn answer(&self, owner: &Principal, id: &TaskId, answers: InputAnswers) -> Result<Arc<Task>, AccessError> {
-        let task = self.get(owner, id).await?;
+    /// A full page, unless there are no more; what is over is left out even before the sweep removes it.
+    pub(super) async fn list(&self, query: ListQuery) -> Result<Vec<Arc<Task>>, StoreError> {
+        let ListQuery { scope, mut after, limit } = query;
+        let mut page = Vec::new();
+        loop {
+            let wanted = limit - page.len();
+            let next = self.store.list(ListQuery { scope: scope.clone(), after, limit: wanted }).await?;
+            let is_last = next.len() < wanted;
+            after = next.last().map(|task| (task.created_at, task.id));
+            page.extend(next.into_iter().filter(|task| !self.is_over(task)));
+            if is_last || page.len() == limit {
+                return Ok(page);
+            }
+        }
+    }
+
+    pub(super) async fn answer(&self, scope: &Scope, id: &TaskId, answers: InputAnswers) -> Result<Arc<Task>, AccessError> {
+        let task = self.get(scope, id).await?;
         let changed = self.change(task, None, |now| {
             let open = outstanding(now, &answers);
             if open.is_empty() || !matches!(now.state, TaskState::InputRequired { .. }) {
                 return Vec::new();
             }
             let declined = open.values().any(|answer| answer.action != InputAction::Accept);
-            let cause = Cause::Caller(owner.clone());
+            let cause = Cause::from(scope);
             let mut events = vec![(TaskEvent::Answered(open), cause.clone())];
             if declined && self.policy(now).on_decline == InputPolicy::CancelJob {
                 events.push((TaskEvent::CancelRequested { at_once: false }, cause));
@@ -40,24 +56,24 @@ impl Core {
         changed.await.map_err(|error| gone_or_failed(error.into_store(*id)))
     }
 
-    pub(super) async fn cancel(&self, owner: &Principal, id: &TaskId, at_once: bool) -> Result<Arc<Task>, AccessError> {
-        let task = self.get(owner, id).await?;
+    pub(super) async fn cancel(&self, scope: &Scope, id: &TaskId, at_once: bool) -> Result<Arc<Task>, AccessError> {
+        let task = self.get(scope, id).await?;
         let changed = self.change(task, None, |now| {
             let again = now.cancellation.as_ref().is_some_and(|wish| wish.progress != CancelProgress::Refused);
             if now.is_ended() || (again && !at_once) {
                 return Vec::new();
             }
-            vec![(TaskEvent::CancelRequested { at_once }, Cause::Caller(owner.clone()))]
+            vec![(TaskEvent::CancelRequested { at_once }, Cause::from(scope))]
         });
         changed.await.map_err(|error| gone_or_failed(error.into_store(*id)))
     }
 
-    pub(super) async fn watch(&self, owner: &Principal, ids: &[TaskId]) -> Result<Watch, StoreError> {
+    pub(super) async fn watch(&self, scope: &Scope, ids: &[TaskId]) -> Result<Watch, StoreError> {
         // The watch comes first: what changes between the two is in it, or in what is read.
         let mut watch = self.hub.watch(ids, false);
         let mut known = Vec::with_capacity(ids.len());
         for id in ids {
-            match self.get(owner, id).await {
+            match self.get(scope, id).await {
                 Ok(task) => {
                     known.push(*id);
                     watch.start_with(&task);
@@ -72,13 +88,13 @@ impl Core {
 
     pub(super) async fn wait(
         &self,
-        owner: &Principal,
+        scope: &Scope,
         id: &TaskId,
         until: Timestamp,
         updates: Option<mpsc::Sender<Arc<Task>>>,
     ) -> Result<Arc<Task>, AccessError> {
         let mut watch = self.hub.watch(&[*id], false);
-        let mut task = self.get(owner, id).await?;
+        let mut task = self.get(scope, id).await?;
         while !task.is_ended() {
             tokio::select! {
                 biased;

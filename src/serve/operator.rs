@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::frames::{self, Ask, OperatorQuestion, Tell, VERSION};
 use super::plan::World;
 use super::socket;
-use crate::domain::{Task, TaskId};
+use crate::domain::{Scope, Task, TaskId};
 use crate::store::sled::{SledOptions, SledStore};
 use crate::store::{ListQuery, StoreError, TaskStore};
 
@@ -76,7 +76,7 @@ pub(super) async fn answer(store: &dyn TaskStore, question: &OperatorQuestion) -
     let said = |error: StoreError| error.to_string();
     let json = match question {
         OperatorQuestion::Tasks { limit } => {
-            let query = ListQuery { owner: None, after: None, limit: (*limit).min(MOST_TASKS) };
+            let query = ListQuery { scope: Scope::Everybody, after: None, limit: (*limit).min(MOST_TASKS) };
             let tasks = store.list(query).await.map_err(said)?;
             serde_json::to_vec(&tasks.iter().map(|task| TaskLine::from(&**task)).collect::<Vec<_>>())
         }

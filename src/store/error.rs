@@ -8,6 +8,9 @@ pub enum StoreError {
     /// Someone else changed the task first, or it is gone: read it again.
     #[error("task {0:?} was changed by someone else")]
     Stale(TaskId),
+    /// The owner has a task with this client id already; nothing happened.
+    #[error("this owner has a task with this id already")]
+    NameTaken,
     /// Another process holds the store.
     #[error("the store at {path} is held by another process{}", holder.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
     Held {

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use super::agenda::Agenda;
 use super::{AuditEntry, Commit, Created, ListQuery, StoreError, TaskStore};
-use crate::domain::{CallerKey, Cause, Principal, ProviderName, Revision, Task, TaskId, Timestamp, ToolName};
+use crate::domain::{CallerKey, Cause, Principal, ProviderName, RequestName, Revision, Scope, Task, TaskId, Timestamp, ToolName};
 
 /// Tasks in memory.
 #[derive(Debug, Default)]
@@ -23,10 +23,14 @@ struct State {
     agenda: Agenda,
     created: BTreeSet<(Timestamp, TaskId)>,
     owned: BTreeMap<Principal, BTreeSet<(Timestamp, TaskId)>>,
+    tenants: BTreeMap<String, BTreeSet<(Timestamp, TaskId)>>,
     live: HashMap<Principal, usize>,
     expiry: BTreeSet<(Timestamp, TaskId)>,
     jobs: BTreeMap<(ProviderName, String), BTreeSet<(Timestamp, TaskId)>>,
     keys: HashMap<(Principal, ToolName, String), TaskId>,
+    client_ids: HashMap<(Principal, String), TaskId>,
+    requests: BTreeMap<(Principal, RequestName), BTreeSet<(Timestamp, TaskId)>>,
+    joinable: HashMap<(Principal, ToolName, [u8; 32]), TaskId>,
     seeds: HashMap<String, [u8; 32]>,
 }
 
@@ -59,6 +63,7 @@ impl State {
         let place = (task.created_at, task.id);
         self.created.insert(place);
         self.owned.entry(task.owner.clone()).or_default().insert(place);
+        self.tenants.entry(task.owner.tenant().to_owned()).or_default().insert(place);
         if !task.is_ended() {
             *self.live.entry(task.owner.clone()).or_default() += 1;
         }
@@ -74,6 +79,15 @@ impl State {
         if let Some(key) = &task.caller_key {
             self.keys.insert((task.owner.clone(), task.tool.clone(), key.key.clone()), task.id);
         }
+        if let Some(client_id) = &task.names.client_id {
+            self.client_ids.insert((task.owner.clone(), client_id.clone()), task.id);
+        }
+        if let Some(request) = &task.names.request {
+            self.requests.entry((task.owner.clone(), request.clone())).or_default().insert(place);
+        }
+        if let Some(hash) = task.names.join.filter(|_| task.is_joinable()) {
+            self.joinable.insert((task.owner.clone(), task.tool.clone(), hash), task.id);
+        }
     }
 
     /// Takes a task out of every index, and the claim off it.
@@ -82,6 +96,9 @@ impl State {
         self.created.remove(&place);
         if let Some(owned) = self.owned.get_mut(&task.owner) {
             owned.remove(&place);
+        }
+        if let Some(tenant) = self.tenants.get_mut(task.owner.tenant()) {
+            tenant.remove(&place);
         }
         if !task.is_ended()
             && let Some(count) = self.live.get_mut(&task.owner)
@@ -100,6 +117,17 @@ impl State {
         if let Some(key) = &task.caller_key {
             self.keys.remove(&(task.owner.clone(), task.tool.clone(), key.key.clone()));
         }
+        if let Some(client_id) = &task.names.client_id {
+            self.client_ids.remove(&(task.owner.clone(), client_id.clone()));
+        }
+        if let Some(request) = &task.names.request
+            && let Some(tasks) = self.requests.get_mut(&(task.owner.clone(), request.clone()))
+        {
+            tasks.remove(&place);
+        }
+        if let Some(hash) = task.names.join.filter(|_| task.is_joinable()) {
+            self.joinable.remove(&(task.owner.clone(), task.tool.clone(), hash));
+        }
     }
 }
 
@@ -109,6 +137,17 @@ impl TaskStore for MemoryStore {
         let mut state = self.state()?;
         if let Some(key) = &task.caller_key
             && let Some(id) = state.keys.get(&(task.owner.clone(), task.tool.clone(), key.key.clone()))
+            && let Some(there) = state.task(id)
+        {
+            return Ok(Created::Existing(there));
+        }
+        if let Some(client_id) = &task.names.client_id
+            && state.client_ids.contains_key(&(task.owner.clone(), client_id.clone()))
+        {
+            return Err(StoreError::NameTaken);
+        }
+        if let Some(hash) = task.names.join
+            && let Some(id) = state.joinable.get(&(task.owner.clone(), task.tool.clone(), hash))
             && let Some(there) = state.task(id)
         {
             return Ok(Created::Existing(there));
@@ -125,6 +164,10 @@ impl TaskStore for MemoryStore {
 
     async fn get(&self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {
         Ok(self.state()?.task(id))
+    }
+
+    async fn get_for(&self, scope: &Scope, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {
+        Ok(self.state()?.task(id).filter(|task| scope.covers(&task.owner)))
     }
 
     async fn commit(&self, commit: Commit) -> Result<Arc<Task>, StoreError> {
@@ -181,12 +224,27 @@ impl TaskStore for MemoryStore {
         Ok(self.state()?.keys.get(&(owner.clone(), tool.clone(), key.key.clone())).copied())
     }
 
+    async fn find_by_client_id(&self, owner: &Principal, client_id: &str) -> Result<Option<TaskId>, StoreError> {
+        Ok(self.state()?.client_ids.get(&(owner.clone(), client_id.to_owned())).copied())
+    }
+
+    async fn find_by_request(&self, owner: &Principal, request: &RequestName) -> Result<Option<TaskId>, StoreError> {
+        let state = self.state()?;
+        let tasks = state.requests.get(&(owner.clone(), request.clone()));
+        Ok(tasks.and_then(|tasks| tasks.last()).map(|(_, id)| *id))
+    }
+
+    async fn find_by_join(&self, owner: &Principal, tool: &ToolName, hash: &[u8; 32]) -> Result<Option<TaskId>, StoreError> {
+        Ok(self.state()?.joinable.get(&(owner.clone(), tool.clone(), *hash)).copied())
+    }
+
     async fn list(&self, query: ListQuery) -> Result<Vec<Arc<Task>>, StoreError> {
         let state = self.state()?;
         let nothing = BTreeSet::new();
-        let places = match &query.owner {
-            Some(owner) => state.owned.get(owner).unwrap_or(&nothing),
-            None => &state.created,
+        let places = match &query.scope {
+            Scope::Owner(owner) => state.owned.get(owner).unwrap_or(&nothing),
+            Scope::Tenant(admin) => state.tenants.get(admin.tenant()).unwrap_or(&nothing),
+            Scope::Everybody => &state.created,
         };
         let older = |place: &&(Timestamp, TaskId)| query.after.as_ref().is_none_or(|after| *place < after);
         Ok(places.iter().rev().skip_while(|place| !older(place)).take(query.limit).filter_map(|(_, id)| state.task(id)).collect())

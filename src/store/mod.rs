@@ -1,4 +1,4 @@
-//! Where tasks live: the contract of every store. The clauses S1–S18 are the tests in `tests/store_contract`.
+//! Where tasks live: the contract of every store. The clauses S1–S22 are the tests in `tests/store_contract`.
 
 mod agenda;
 mod error;
@@ -15,7 +15,9 @@ use async_trait::async_trait;
 pub use error::StoreError;
 pub use memory::MemoryStore;
 
-use crate::domain::{CallerKey, Cause, Principal, ProviderName, Revision, Status, Task, TaskEvent, TaskId, Timestamp, ToolName};
+use crate::domain::{
+    CallerKey, Cause, Principal, ProviderName, RequestName, Revision, Scope, Status, Task, TaskEvent, TaskId, Timestamp, ToolName,
+};
 
 /// A store of tasks. What it acknowledges has reached the disk: a process that is killed and a machine that loses power keep it.
 #[async_trait]
@@ -25,14 +27,22 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     /// A task of the same owner and tool with the same caller key is given back instead, whatever its arguments, for as long as
     /// that task is there; two calls at once with one key make one task (S2).
     ///
+    /// Where the new task has a hash to be joined by and no such task is there, the [joinable](Task::is_joinable) task of the same
+    /// owner and tool with the same hash is given back; two calls at once make one task (S22).
+    ///
     /// With `claimed_until` the task starts out claimed, as if by [`TaskStore::claim_due`] (S6).
     ///
     /// # Errors
-    /// [`StoreError::Stale`] when there is a task with this id already; then nothing happened.
+    /// [`StoreError::Stale`] when there is a task with this id already; [`StoreError::NameTaken`] when the owner has one with this
+    /// client id (S20); then nothing happened.
     async fn create(&self, task: Task, claimed_until: Option<Timestamp>, cause: Cause) -> Result<Created, StoreError>;
 
-    /// Reads one task; `None` when there is none (S3).
+    /// Reads one task, whoever's it is; `None` when there is none (S3). For the engine's own work: what callers ask for goes through
+    /// [`TaskStore::get_for`].
     async fn get(&self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError>;
+
+    /// Reads one task of this scope; `None` when there is none or it is someone else's (S19, requirement I1).
+    async fn get_for(&self, scope: &Scope, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError>;
 
     /// Replaces a task if it is still at `expected`, together with its index entries and audit entries, and ends the claim on
     /// it. Durable when it returns (S4). Of many commits at one revision exactly one wins (S5).
@@ -72,8 +82,17 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     /// The task made with this caller key (S2).
     async fn find_by_key(&self, owner: &Principal, tool: &ToolName, key: &CallerKey) -> Result<Option<TaskId>, StoreError>;
 
-    /// An owner's tasks (or everybody's, for operators), newest first, `limit` at most, after the one that `after` names. Stable
-    /// while tasks are created (S10).
+    /// The task of this owner that has this client id (S20).
+    async fn find_by_client_id(&self, owner: &Principal, client_id: &str) -> Result<Option<TaskId>, StoreError>;
+
+    /// The task of this owner that this request made; the newest, should the name have come again (S21).
+    async fn find_by_request(&self, owner: &Principal, request: &RequestName) -> Result<Option<TaskId>, StoreError>;
+
+    /// The joinable task of this owner and tool with this hash (S22).
+    async fn find_by_join(&self, owner: &Principal, tool: &ToolName, hash: &[u8; 32]) -> Result<Option<TaskId>, StoreError>;
+
+    /// The tasks of a scope, newest first, `limit` at most, after the one that `after` names. Stable while tasks are created (S10).
+    /// The work grows with the page, not with other people's tasks.
     async fn list(&self, query: ListQuery) -> Result<Vec<Arc<Task>>, StoreError>;
 
     /// What happened to a task, oldest first (S11). It goes with the task.
@@ -102,7 +121,7 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
 pub enum Created {
     /// The task is new.
     New(Arc<Task>),
-    /// The caller's key had been used: this is the task of then.
+    /// The caller's key had been used, or the call joins a running job: this is the task of then.
     Existing(Arc<Task>),
 }
 
@@ -192,8 +211,8 @@ fn shortened(text: &str) -> String {
 /// Which tasks to list.
 #[derive(Clone, Debug)]
 pub struct ListQuery {
-    /// Whose; `None` is everybody's, for operators alone.
-    pub owner: Option<Principal>,
+    /// Whose.
+    pub scope: Scope,
     /// The last task of the page before.
     pub after: Option<(Timestamp, TaskId)>,
     /// How many at most.

@@ -9,7 +9,7 @@ use jobgate::domain::{
     Clock, InputAction, InputAnswer, Outcome, PollPolicy, Principal, ProviderName, Status, SystemClock, Task, Tool, ToolName,
     ToolPolicy,
 };
-use jobgate::engine::{Call, Called, Engine, EngineLimits, EngineParts, Provider, ProviderLimits, Supervisor};
+use jobgate::engine::{Call, CallNames, Called, Engine, EngineLimits, EngineParts, Provider, ProviderLimits, Supervisor};
 use jobgate::store::sled::{SledOptions, SledStore};
 use jobgate_adapter_api::OsRandom;
 use serde_json::{Map, Value, json};
@@ -72,7 +72,14 @@ async fn caller(folder: &Path, plan: Plan, promise: Promise, strike: Option<Stri
 
     let owner = Principal::local();
     let arguments = Map::from_iter([("plan".to_owned(), Value::from(plan.word()))]);
-    let call = Call { owner: owner.clone(), tool: ToolName::new("work"), arguments, key: Some("wish".to_owned()), ttl: None };
+    let call = Call {
+        owner: owner.clone(),
+        tool: ToolName::new("work"),
+        arguments,
+        key: Some("wish".to_owned()),
+        ttl: None,
+        names: CallNames::default(),
+    };
     let called = engine.call(call).await.expect("the call is taken");
     let Called::Task(task) = called else { panic!("the provider refuses nothing") };
     let give_up = clock.now().plus(PATIENCE);

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jobgate::domain::{CallerKey, Cause, Principal, ProviderName, Revision, Task, TaskId, Timestamp, ToolName};
+use jobgate::domain::{
+    CallerKey, Cause, Principal, ProviderName, RequestName, Revision, Scope, Task, TaskId, Timestamp, ToolName,
+};
 use jobgate::store::{AuditEntry, Commit, Created, ListQuery, StoreError, TaskStore};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -74,6 +76,10 @@ impl TaskStore for Struck {
         self.inner.get(id).await
     }
 
+    async fn get_for(&self, scope: &Scope, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {
+        self.inner.get_for(scope, id).await
+    }
+
     async fn claim_due(
         &self,
         provider: &ProviderName,
@@ -106,6 +112,18 @@ impl TaskStore for Struck {
 
     async fn find_by_key(&self, owner: &Principal, tool: &ToolName, key: &CallerKey) -> Result<Option<TaskId>, StoreError> {
         self.inner.find_by_key(owner, tool, key).await
+    }
+
+    async fn find_by_client_id(&self, owner: &Principal, client_id: &str) -> Result<Option<TaskId>, StoreError> {
+        self.inner.find_by_client_id(owner, client_id).await
+    }
+
+    async fn find_by_request(&self, owner: &Principal, request: &RequestName) -> Result<Option<TaskId>, StoreError> {
+        self.inner.find_by_request(owner, request).await
+    }
+
+    async fn find_by_join(&self, owner: &Principal, tool: &ToolName, hash: &[u8; 32]) -> Result<Option<TaskId>, StoreError> {
+        self.inner.find_by_join(owner, tool, hash).await
     }
 
     async fn list(&self, query: ListQuery) -> Result<Vec<Arc<Task>>, StoreError> {

@@ -129,7 +129,7 @@ async fn a_slow_provider_holds_nobody_up() {
     assert_eq!(rig.fake.jobs().len(), 2);
     assert_eq!(
         rig.engine()
-            .list(jobgate::store::ListQuery { owner: None, after: None, limit: 9 })
+            .list(jobgate::store::ListQuery { scope: jobgate::domain::Scope::Everybody, after: None, limit: 9 })
             .await
             .unwrap()
             .iter()

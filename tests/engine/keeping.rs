@@ -1,6 +1,6 @@
 //! Lives, limits, restarts and the end of the gateway (requirements C2, G, K2, K4, L4).
 
-use jobgate::domain::{Clock as _, ExpiryPolicy, Status, TaskState};
+use jobgate::domain::{Clock as _, ExpiryPolicy, Scope, Status, TaskState};
 use jobgate::engine::{Call, CallError, Engine, EngineError};
 use jobgate::store::{ListQuery, StoreError};
 use jobgate_adapter_api::Operation;
@@ -9,7 +9,7 @@ use crate::fake::{done, running};
 use crate::rig::{HOUR, MINUTE, Rig, SECOND, call, failure, me, result};
 
 fn everything() -> ListQuery {
-    ListQuery { owner: None, after: None, limit: 1000 }
+    ListQuery { scope: Scope::Everybody, after: None, limit: 1000 }
 }
 
 /// G1, G2: a task lives as long as was granted, then it is gone, data and all.

@@ -135,7 +135,11 @@ async fn calls_at_once_are_limited() {
     rig.drive(futures_util::future::join_all(calls)).await;
     rig.advance(3 * MINUTE).await;
     assert_eq!(rig.fake.state().most_calls, 3);
-    let tasks = rig.engine().list(jobgate::store::ListQuery { owner: None, after: None, limit: 99 }).await.unwrap();
+    let tasks = rig
+        .engine()
+        .list(jobgate::store::ListQuery { scope: jobgate::domain::Scope::Everybody, after: None, limit: 99 })
+        .await
+        .unwrap();
     assert!(tasks.iter().all(|task| task.status() == Status::Completed), "{tasks:?}");
 }
 

@@ -8,7 +8,7 @@ use jobgate::domain::{
     Clock, ManualClock, Outcome, PollPolicy, Principal, ProviderName, Task, TaskId, Timestamp, Tool, ToolName, ToolPolicy,
 };
 use jobgate::engine::{
-    AccessError, Call, CallError, Called, Engine, EngineLimits, EngineParts, Provider, ProviderLimits, Supervisor,
+    AccessError, Call, CallError, CallNames, Called, Engine, EngineLimits, EngineParts, Provider, ProviderLimits, Supervisor,
 };
 use jobgate::store::{MemoryStore, TaskStore};
 use jobgate_adapter_api::FixedRandom;
@@ -43,7 +43,14 @@ pub(crate) fn arguments(n: u64) -> Map<String, Value> {
 }
 
 pub(crate) fn call(n: u64) -> Call {
-    Call { owner: me(), tool: ToolName::new("render"), arguments: arguments(n), key: None, ttl: None }
+    Call {
+        owner: me(),
+        tool: ToolName::new("render"),
+        arguments: arguments(n),
+        key: None,
+        ttl: None,
+        names: CallNames::default(),
+    }
 }
 
 impl Rig {

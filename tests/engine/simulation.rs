@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use jobgate::domain::{
-    InputAction, InputAnswer, InputAnswers, InputKind, InputRequest, JobState, ManualClock, Observation, Status, TaskId,
+    InputAction, InputAnswer, InputAnswers, InputKind, InputRequest, JobState, ManualClock, Observation, Scope, Status, TaskId,
     Timestamp,
 };
 use jobgate::engine::{Call, Called};
@@ -165,7 +165,7 @@ impl World {
             self.rig.kill().await;
             self.bomb.set(i64::MAX);
             // Claims do not outlive a process.
-            let all = self.store.inner.list(ListQuery { owner: None, after: None, limit: 1000 }).await.unwrap();
+            let all = self.store.inner.list(ListQuery { scope: Scope::Everybody, after: None, limit: 1000 }).await.unwrap();
             self.store.inner.release(&all.iter().map(|task| task.id).collect::<Vec<_>>()).await.unwrap();
             self.arm();
             self.start().await;
@@ -242,7 +242,7 @@ impl World {
     }
 
     async fn check(&self, seed: u64) {
-        let tasks = self.store.inner.list(ListQuery { owner: None, after: None, limit: 1000 }).await.unwrap();
+        let tasks = self.store.inner.list(ListQuery { scope: Scope::Everybody, after: None, limit: 1000 }).await.unwrap();
         assert_eq!(tasks.len(), 6, "seed {seed}: as many tasks as wishes");
         let jobs = self.rig.fake.jobs();
         assert_eq!(self.rig.fake.state().overlaps, [], "seed {seed}: two calls at once about one job");

@@ -7,6 +7,7 @@ macro_rules! wrapped_store {
             create(task: jobgate::domain::Task, claimed_until: Option<jobgate::domain::Timestamp>, cause: jobgate::domain::Cause)
                 -> jobgate::store::Created;
             get(id: &jobgate::domain::TaskId) -> Option<std::sync::Arc<jobgate::domain::Task>>;
+            get_for(scope: &jobgate::domain::Scope, id: &jobgate::domain::TaskId) -> Option<std::sync::Arc<jobgate::domain::Task>>;
             commit(commit: jobgate::store::Commit) -> std::sync::Arc<jobgate::domain::Task>;
             claim_due(
                 provider: &jobgate::domain::ProviderName, now: jobgate::domain::Timestamp, lease: std::time::Duration, limit: usize
@@ -18,6 +19,13 @@ macro_rules! wrapped_store {
             find_by_job(provider: &jobgate::domain::ProviderName, job: &str) -> Option<jobgate::domain::TaskId>;
             find_by_key(
                 owner: &jobgate::domain::Principal, tool: &jobgate::domain::ToolName, key: &jobgate::domain::CallerKey
+            ) -> Option<jobgate::domain::TaskId>;
+            find_by_client_id(owner: &jobgate::domain::Principal, client_id: &str) -> Option<jobgate::domain::TaskId>;
+            find_by_request(
+                owner: &jobgate::domain::Principal, request: &jobgate::domain::RequestName
+            ) -> Option<jobgate::domain::TaskId>;
+            find_by_join(
+                owner: &jobgate::domain::Principal, tool: &jobgate::domain::ToolName, hash: &[u8; 32]
             ) -> Option<jobgate::domain::TaskId>;
             list(query: jobgate::store::ListQuery) -> Vec<std::sync::Arc<jobgate::domain::Task>>;
             audit(id: &jobgate::domain::TaskId) -> Vec<jobgate::store::AuditEntry>;

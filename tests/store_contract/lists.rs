@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jobgate::domain::{JobRef, Principal, ProviderName, Task, TaskId, TaskState, Timestamp};
+use jobgate::domain::{JobRef, Principal, ProviderName, Scope, Task, TaskId, TaskState, Timestamp};
 use jobgate::store::{ListQuery, TaskStore};
 
 use super::Harness;
@@ -36,13 +36,12 @@ pub(crate) async fn s9_a_job_finds_its_task_in_any_state(place: impl Harness) {
     assert_eq!(store.find_by_job(&ci(), "new").await.unwrap(), Some(id(1)));
 }
 
-async fn page(
-    store: &dyn TaskStore,
-    owner: Option<Principal>,
-    after: Option<(Timestamp, TaskId)>,
-    limit: usize,
-) -> Vec<(Timestamp, TaskId)> {
-    let page = store.list(ListQuery { owner, after, limit }).await.unwrap();
+fn anns() -> Scope {
+    Scope::Owner(owner("ann"))
+}
+
+async fn page(store: &dyn TaskStore, scope: Scope, after: Option<(Timestamp, TaskId)>, limit: usize) -> Vec<(Timestamp, TaskId)> {
+    let page = store.list(ListQuery { scope, after, limit }).await.unwrap();
     page.iter().map(|task| (task.created_at, task.id)).collect()
 }
 
@@ -58,11 +57,13 @@ pub(crate) async fn s10_an_owner_sees_its_own_tasks_newest_first(place: impl Har
     store.commit(change(&old, |task| task.state = ended("done"))).await.unwrap();
     let store = place.reopen(store).await;
     let place_of = |number: u64| (task(number).created_at, id(number));
-    let anns = page(&*store, Some(owner("ann")), None, 99).await;
-    assert_eq!(anns, [4, 3, 2, 1].map(place_of));
-    assert_eq!(page(&*store, None, None, 99).await, [6, 5, 4, 3, 2, 1].map(place_of));
-    assert_eq!(page(&*store, Some(owner("eve")), None, 99).await, []);
-    assert_eq!(page(&*store, Some(owner("ann")), None, 0).await, []);
+    assert_eq!(page(&*store, anns(), None, 99).await, [4, 3, 2, 1].map(place_of));
+    // An admin sees the tasks of its tenant, whoever's they are there.
+    assert_eq!(page(&*store, Scope::Tenant(owner("root")), None, 99).await, [5, 4, 3, 2, 1].map(place_of));
+    assert_eq!(page(&*store, Scope::Tenant(Principal::new("tena", "nt")), None, 99).await, []);
+    assert_eq!(page(&*store, Scope::Everybody, None, 99).await, [6, 5, 4, 3, 2, 1].map(place_of));
+    assert_eq!(page(&*store, Scope::Owner(owner("eve")), None, 99).await, []);
+    assert_eq!(page(&*store, anns(), None, 0).await, []);
 }
 
 /// S10: tasks made at the same moment, in between, and one that goes away under the pager's feet.
@@ -71,18 +72,18 @@ pub(crate) async fn s10_pages_are_stable_while_tasks_are_created(place: impl Har
     for number in 0..10 {
         create(&*store, Task { created_at: at(50), ..task(number) }).await;
     }
-    let whole = page(&*store, Some(owner("ann")), None, 99).await;
+    let whole = page(&*store, anns(), None, 99).await;
     assert!(whole.is_sorted_by(|newer, older| newer > older));
-    let mut seen = page(&*store, Some(owner("ann")), None, 4).await;
+    let mut seen = page(&*store, anns(), None, 4).await;
     create(&*store, task(99)).await;
     assert_eq!(store.purge(&[(seen[3].1, task(0).revision)]).await.unwrap(), 1);
-    for everybody in [None, Some(owner("ann"))] {
-        let rest = page(&*store, everybody, seen.last().copied(), 4).await;
+    for scope in [Scope::Everybody, anns(), Scope::Tenant(owner("root"))] {
+        let rest = page(&*store, scope, seen.last().copied(), 4).await;
         assert_eq!(rest, whole[4..8]);
     }
     seen.extend_from_slice(&whole[4..8]);
-    assert_eq!(page(&*store, Some(owner("ann")), seen.last().copied(), 4).await, whole[8..]);
-    assert_eq!(page(&*store, Some(owner("ann")), whole.last().copied(), 4).await, []);
+    assert_eq!(page(&*store, anns(), seen.last().copied(), 4).await, whole[8..]);
+    assert_eq!(page(&*store, anns(), whole.last().copied(), 4).await, []);
 }
 
 /// S15

@@ -1,10 +1,11 @@
-//! The clauses S1–S18 of `TaskStore`, one test for each clause and store. A further store joins with a [`Harness`] alone.
+//! The clauses S1–S22 of `TaskStore`, one test for each clause and store. A further store joins with a [`Harness`] alone.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 mod claims;
 mod create;
 mod lists;
 mod model;
+mod names;
 mod rest;
 mod support;
 
@@ -121,6 +122,12 @@ clauses! {
         lists::s10_an_owner_sees_its_own_tasks_newest_first,
         lists::s10_pages_are_stable_while_tasks_are_created,
         lists::s15_tasks_at_the_end_of_their_life_are_found_first_ended_first,
+        names::s19_a_task_is_given_to_those_it_belongs_to,
+        names::s20_a_client_id_is_one_of_a_kind_for_its_owner,
+        names::s20_of_two_at_once_with_one_client_id_one_wins,
+        names::s21_a_request_finds_its_task,
+        names::s22_a_call_joins_the_running_task,
+        names::s22_two_at_once_make_one_task,
         rest::s11_the_audit_trail_is_whole_and_in_order,
         rest::s12_a_purged_task_leaves_nothing_behind,
         rest::s12_a_task_that_moved_on_is_not_purged,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobgate::domain::{Cause, JobRef, Revision, Task, TaskId, TaskState};
+use jobgate::domain::{Cause, JobRef, Revision, Scope, Task, TaskId, TaskState};
 use jobgate::store::{Created, ListQuery, StoreError, TaskStore};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -154,7 +154,7 @@ impl Model {
         }
         let mut all: Vec<_> = self.tasks.values().map(|task| (task.created_at, task.id)).collect();
         all.sort_unstable_by(|a, b| b.cmp(a));
-        let list = store.list(ListQuery { owner: None, after: None, limit: 99 }).await.unwrap();
+        let list = store.list(ListQuery { scope: Scope::Everybody, after: None, limit: 99 }).await.unwrap();
         assert_eq!(list.iter().map(|task| (task.created_at, task.id)).collect::<Vec<_>>(), all);
         for name in ["ann", "bob"] {
             let live = self.tasks.values().filter(|task| task.owner == owner(name) && !task.is_ended()).count();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use jobgate::domain::{Cause, JobRef, Revision, Task, TaskState};
+use jobgate::domain::{Cause, JobRef, Revision, Scope, Task, TaskState};
 use jobgate::store::{AuditEntry, Created, ListQuery, StoreError};
 use serde_json::json;
 
@@ -45,7 +45,7 @@ pub(crate) async fn s12_a_purged_task_leaves_nothing_behind(place: impl Harness)
     assert!(store.providers().await.unwrap().is_empty());
     assert_eq!(store.count_live(&owner("ann")).await.unwrap(), 1);
     assert_eq!(store.expired(at(i64::MAX), 9).await.unwrap(), std::slice::from_ref(&stays));
-    let all = ListQuery { owner: None, after: None, limit: 9 };
+    let all = ListQuery { scope: Scope::Everybody, after: None, limit: 9 };
     assert_eq!(store.list(all).await.unwrap(), [stays]);
     // Its key is free again.
     let again = Task { caller_key: gone.caller_key.clone(), ..task(3) };
@@ -101,7 +101,7 @@ pub(crate) async fn s17_a_closed_store_says_so(place: impl Harness) {
     let made = create(&*store, keyed(1, "k")).await;
     store.close().await.unwrap();
     let key = made.caller_key.clone().unwrap();
-    let all = ListQuery { owner: None, after: None, limit: 9 };
+    let all = ListQuery { scope: Scope::Everybody, after: None, limit: 9 };
     assert_eq!(store.create(task(2), None, Cause::Operator).await.unwrap_err(), StoreError::Closed);
     assert_eq!(store.get(&id(1)).await.unwrap_err(), StoreError::Closed);
     assert_eq!(store.commit(change(&made, |_| {})).await.unwrap_err(), StoreError::Closed);

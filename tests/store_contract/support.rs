@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jobgate::domain::{
     CallerKey, CancelProgress, Cancellation, Category, Cause, ErrorKind, Fault, IdempotencyKey, InputAction, InputAnswer,
-    InputKind, InputProgress, InputRequest, InputSlot, JobOutput, JobRef, NewTask, Outcome, Part, Principal, Progress,
-    ProviderName, Revision, Task, TaskError, TaskId, TaskState, Timestamp, ToolName, ToolResult, Troubles,
+    InputKind, InputProgress, InputRequest, InputSlot, JobOutput, JobRef, LifeFrom, Names, NewTask, Outcome, Part, Principal,
+    Progress, ProviderName, RequestName, Revision, Task, TaskError, TaskId, TaskState, Timestamp, ToolName, ToolResult, Troubles,
 };
 use jobgate::store::{AuditEntry, Commit, Created, TaskStore};
 use serde_json::{Map, Value, json};
@@ -168,6 +168,12 @@ pub(crate) fn full(number: u64) -> Task {
     Task {
         state: TaskState::InputRequired { job: JobRef::new("9") },
         caller_key: Some(CallerKey { key: format!("mine {number}"), arguments_hash: [0xab; 32] }),
+        names: Names {
+            client_id: Some(format!("ü/{number}")),
+            request: Some(RequestName { session: None, id: "\"7\"".to_owned() }),
+            join: Some([9; 32]),
+        },
+        life_from: LifeFrom::End,
         message: Some("waiting".to_owned()),
         progress: Some(Progress { done: 0.5, total: Some(1000.0) }),
         inputs,

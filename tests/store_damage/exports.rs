@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use jobgate::domain::{JobRef, ManualClock, Principal, ProviderName, Status, TaskState};
+use jobgate::domain::{JobRef, ManualClock, Principal, ProviderName, Scope, Status, TaskState};
 use jobgate::store::sled::{self, OpenReport, SledStore};
 use jobgate::store::{ListQuery, TaskStore};
 
@@ -65,7 +65,7 @@ async fn an_export_is_imported_whole_or_not_at_all() {
     filled(&data).await;
     let store = open(&data);
     assert_eq!(store.export_to(&file).await.unwrap().tasks, 60);
-    let list = ListQuery { owner: None, after: None, limit: 99 };
+    let list = ListQuery { scope: Scope::Everybody, after: None, limit: 99 };
     let all = store.list(list.clone()).await.unwrap();
     store.close().await.unwrap();
 
@@ -146,7 +146,7 @@ async fn compaction_gives_room_back() {
         }))
         .await;
     }
-    let list = ListQuery { owner: None, after: None, limit: 99 };
+    let list = ListQuery { scope: Scope::Everybody, after: None, limit: 99 };
     let all = store.list(list.clone()).await.unwrap();
     let stats = store.stats().await.unwrap();
     assert_eq!((stats.tasks(Status::Working), stats.tasks(Status::Completed)), (44, 0));

@@ -28,14 +28,14 @@ async fn a_store_in_use_is_refused_with_the_holders_process_id() {
 async fn a_newer_format_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     filled(dir.path()).await;
-    fs::write(dir.path().join("format"), "2\n").unwrap();
+    fs::write(dir.path().join("format"), "3\n").unwrap();
     let refused = try_open(dir.path()).unwrap_err().to_string();
-    assert!(refused.contains("has format 2, and this version knows formats up to 1"), "{refused}");
+    assert!(refused.contains("has format 3, and this version knows formats up to 2"), "{refused}");
     assert!(refused.contains("jobgate store export"), "{refused}");
     fs::write(dir.path().join("format"), "?").unwrap();
     let refused = try_open(dir.path()).unwrap_err().to_string();
-    assert!(refused.contains("is no format") && refused.contains("write the line `1`"), "{refused}");
-    fs::write(dir.path().join("format"), "1\n").unwrap();
+    assert!(refused.contains("is no format") && refused.contains("write the line `2`"), "{refused}");
+    fs::write(dir.path().join("format"), "2\n").unwrap();
     assert_eq!(*open(dir.path()).get(&id(3)).await.unwrap().unwrap(), expected(3));
 }
 

@@ -4,6 +4,7 @@
 //! own, which the record names by hash and length. The form in an export is the same with nothing moved out.
 
 mod audit;
+mod names;
 mod parts;
 mod task;
 mod words;
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub(super) use audit::{decode_audit, encode_audit};
-pub(super) use words::{hex32, unhex};
+pub(super) use words::{hex, hex32, unhex};
 
 use self::task::TaskV1;
 use crate::domain::{Task, TaskId};

@@ -8,12 +8,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::names::NamesV1;
 use super::parts::{CancellationV1, EndV1, OutcomeV1, ResultV1, SlotV1, StateV1, TroublesV1};
-use super::words::hex32;
+use super::words::{hex32, is_false};
 use super::{BodyRef, Fetch, RecordError, Role, json};
 use crate::domain::{
-    CallerKey, IdempotencyKey, Outcome, Principal, Progress, ProviderName, Revision, Task, TaskId, TaskState, Timestamp,
-    ToolName, Troubles,
+    CallerKey, IdempotencyKey, LifeFrom, Names, Outcome, Principal, Progress, ProviderName, Revision, Task, TaskId, TaskState,
+    Timestamp, ToolName, Troubles,
 };
 
 /// A part of a record that may be a body.
@@ -83,6 +84,8 @@ pub(super) struct TaskV1<'a> {
     arguments: Held<Cow<'a, Map<String, Value>>>,
     #[serde(rename = "k", default, skip_serializing_if = "Option::is_none", borrow)]
     caller_key: Option<KeyV1<'a>>,
+    #[serde(rename = "y", default, skip_serializing_if = "Option::is_none", borrow)]
+    names: Option<NamesV1<'a>>,
     #[serde(rename = "s", borrow)]
     submit_key: Cow<'a, str>,
     #[serde(rename = "c")]
@@ -91,6 +94,9 @@ pub(super) struct TaskV1<'a> {
     updated_at: i64,
     #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     ttl: Option<u64>,
+    /// The life is counted from the end.
+    #[serde(rename = "h", default, skip_serializing_if = "is_false")]
+    life_from_end: bool,
     #[serde(rename = "d")]
     deadline_at: i64,
     #[serde(rename = "r")]
@@ -138,10 +144,12 @@ impl<'a> TaskV1<'a> {
             provider: task.provider.as_str().into(),
             arguments: Held::Here(Cow::Borrowed(&task.arguments)),
             caller_key: task.caller_key.as_ref().map(|key| KeyV1((&key.key).into(), key.arguments_hash)),
+            names: NamesV1::of(&task.names),
             submit_key: task.submit_key.as_str().into(),
             created_at: task.created_at.as_millis(),
             updated_at: task.updated_at.as_millis(),
             ttl: task.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
+            life_from_end: task.life_from == LifeFrom::End,
             deadline_at: task.deadline_at.as_millis(),
             revision: task.revision.0,
             state,
@@ -214,10 +222,12 @@ impl<'a> TaskV1<'a> {
             provider: ProviderName::new(self.provider),
             arguments: Arc::new(arguments.unwrap_or_default()),
             caller_key: self.caller_key.map(|key| CallerKey { key: key.0.into_owned(), arguments_hash: key.1 }),
+            names: self.names.map_or_else(Names::default, Into::into),
             submit_key: IdempotencyKey::new(self.submit_key),
             created_at: at(self.created_at),
             updated_at: at(self.updated_at),
             ttl: self.ttl.map(Duration::from_millis),
+            life_from: if self.life_from_end { LifeFrom::End } else { LifeFrom::Creation },
             deadline_at: at(self.deadline_at),
             revision: Revision(self.revision),
             state,

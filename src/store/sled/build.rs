@@ -8,7 +8,7 @@ use super::disk::sync_dir;
 use super::group::Prepared;
 use super::keys::{self, Row};
 use super::layout::{Layout, remove};
-use super::meta::Meta;
+use super::meta::{FORM, Meta};
 use crate::domain::Task;
 use crate::store::record::encode_audit;
 use crate::store::{AuditEntry, StoreError};
@@ -71,7 +71,7 @@ impl Builder {
 
     /// The same tasks and groups as another database.
     pub(super) fn counts_of(&mut self, meta: &Meta) {
-        self.meta = Meta { live_bytes: self.meta.live_bytes, ..*meta };
+        self.meta = Meta { form: FORM, live_bytes: self.meta.live_bytes, ..*meta };
     }
 
     /// Makes it whole and durable, and closes it.

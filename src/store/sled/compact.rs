@@ -1,14 +1,17 @@
-//! Giving room back: sled's file only grows, so what is live is copied to a new one.
+//! Copying the database: sled's file only grows, so what is live goes to a new one; and a database of an older form gets the rows
+//! that it lacks.
 
 use super::body::Bodies;
 use super::build::Builder;
-use super::db::{Db, unavailable};
+use super::db::{Db, corrupt, unavailable};
 use super::keys;
 use super::layout::{Layout, Step, remove};
 use super::lock::Lock;
+use super::meta::FORM;
 use super::open::{read, whole};
 use super::options::{Compacted, SledOptions};
 use crate::store::StoreError;
+use crate::store::record::{self, BodyRef, Role};
 
 /// What a fresh copy takes for each live byte, in tenths: pages are not full, and rows have headers. Measured with 60 000 and 100 000
 /// tasks of about 650 bytes in all their rows: 2.6 and 2.2. A store that only grew takes 4.
@@ -51,9 +54,15 @@ pub(super) fn copy(layout: &Layout, options: &SledOptions, db: Db) -> Result<Com
 /// Makes the copy in [`Layout::building`].
 fn build(layout: &Layout, options: &SledOptions, db: &Db) -> Result<(), StoreError> {
     let meta = read(db)?.meta;
+    let bodies = Bodies::open(layout.bodies()).map_err(|error| unavailable("cannot open the folder of bodies", &error))?;
+    let mut fetch = |body: &BodyRef, role: Role| if role == Role::Whole { bodies.read(body).map(Some) } else { Ok(None) };
     let mut builder = Builder::new(layout, options.cache_bytes)?;
     for row in db.rows(b"") {
         let (key, value) = row?;
+        if let Some(id) = keys::record_of(&key).filter(|_| meta.form < FORM) {
+            let task = record::decode(id, &value, &mut fetch).map_err(|error| corrupt(&format!("task {id:?}: {error}")))?.task;
+            builder.row(keys::tenant_row(&task))?;
+        }
         if key.as_ref() != keys::META {
             builder.row((key.to_vec(), value.to_vec()))?;
         }

@@ -81,7 +81,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// S1, S2: a new task, or the one that has the same key.
+    /// S1, S2, S20, S22: a new task, or the one that has the same key or whose job is shared.
     pub(super) fn create(
         &mut self,
         new: Prepared,
@@ -90,12 +90,19 @@ impl<'a> Group<'a> {
     ) -> Result<Created, StoreError> {
         let task = &new.cached.task;
         if let Some(key) = &task.caller_key
-            && let Some(there) = self.read(&keys::caller_key(&task.owner, &task.tool, key))?
+            && let Some(there) = self.named(&keys::caller_key(&task.owner, &task.tool, key), "caller key")?
         {
-            let id = keys::task_in(&there).ok_or_else(|| corrupt("a caller key names no task"))?;
-            return Ok(Created::Existing(
-                self.full(id)?.ok_or_else(|| corrupt(&format!("task {id:?} is gone, its caller key is not")))?,
-            ));
+            return Ok(Created::Existing(there));
+        }
+        if let Some(client_id) = &task.names.client_id
+            && self.read(&keys::client_id(&task.owner, client_id))?.is_some()
+        {
+            return Err(StoreError::NameTaken);
+        }
+        if let Some(hash) = &task.names.join
+            && let Some(there) = self.named(&keys::join(&task.owner, &task.tool, hash), "hash to join by")?
+        {
+            return Ok(Created::Existing(there));
         }
         if self.current(task.id)?.is_some() {
             return Err(StoreError::Stale(task.id));
@@ -215,6 +222,13 @@ impl<'a> Group<'a> {
         let Some(record) = record else { return Ok(None) };
         let record::Decoded { task, bodies } = self.view.skeleton(id, &record)?;
         Ok(Some(Current { task, bodies, record_len: record.len() }))
+    }
+
+    /// The task that the row `key`, a `what`, holds.
+    fn named(&self, key: &[u8], what: &str) -> Result<Option<Arc<Task>>, StoreError> {
+        let Some(there) = self.read(key)? else { return Ok(None) };
+        let id = keys::task_in(&there).ok_or_else(|| corrupt(&format!("a {what} names no task")))?;
+        self.full(id)?.map(Some).ok_or_else(|| corrupt(&format!("task {id:?} is gone, its {what} is not")))
     }
 
     /// The whole task as this group leaves it so far.

@@ -7,9 +7,13 @@
 //! | `w` | task | what is still to be watched of it: live, due, owner, provider |
 //! | `c` | created, task | nothing: everybody's tasks in order |
 //! | `o` | owner, created, task | nothing: an owner's tasks in order |
+//! | `n` | tenant, created, task | nothing: a tenant's tasks in order |
 //! | `e` | end of life, task | nothing |
 //! | `j` | provider and job, created, task | nothing |
 //! | `k` | owner, tool and caller key | the task |
+//! | `i` | owner and client id | the task |
+//! | `r` | owner and request, created, task | nothing |
+//! | `g` | owner, tool and hash | the task that a call may join |
 //! | `b` | body, task | nothing: who needs the body |
 //! | `s` | name | a seed |
 //! | `m` | | counts, see [`super::meta`] |
@@ -17,9 +21,11 @@
 use sha2::{Digest, Sha256};
 
 use super::db::Db;
-use crate::domain::{CallerKey, Principal, ProviderName, Revision, Status, Task, TaskId, Timestamp, ToolName};
+use crate::domain::{
+    CallerKey, Principal, ProviderName, RequestName, Revision, Scope, Status, Task, TaskId, Timestamp, ToolName,
+};
 use crate::store::StoreError;
-use crate::store::record::BodyRef;
+use crate::store::record::{BodyRef, hex};
 
 /// A row: its key and its value.
 pub(super) type Row = (Vec<u8>, Vec<u8>);
@@ -38,17 +44,25 @@ pub(super) fn watch(id: TaskId) -> Vec<u8> {
     key(b'w', &[id.as_bytes()])
 }
 
-pub(super) fn created(at: Timestamp, id: TaskId) -> Vec<u8> {
-    key(b'c', &[&moment(at), id.as_bytes()])
+/// The prefix of the rows of a scope's tasks.
+pub(super) fn within(scope: &Scope) -> Vec<u8> {
+    match scope {
+        Scope::Owner(owner) => key(b'o', &[&owner_key(owner)]),
+        Scope::Tenant(admin) => tenant(admin),
+        Scope::Everybody => vec![b'c'],
+    }
 }
 
-pub(super) fn owned(owner: &OwnerKey, at: Timestamp, id: TaskId) -> Vec<u8> {
-    key(b'o', &[owner, &moment(at), id.as_bytes()])
+/// The prefix of the rows of a tenant's tasks.
+fn tenant(of: &Principal) -> Vec<u8> {
+    key(b'n', &[&hash(&[of.tenant()])[..16]])
 }
 
-/// The prefix of an owner's rows.
-pub(super) fn owned_by(owner: &OwnerKey) -> Vec<u8> {
-    key(b'o', &[owner])
+/// The row of one task among those with this prefix, which lie in the order of their creation.
+pub(super) fn placed(mut prefix: Vec<u8>, at: Timestamp, id: TaskId) -> Vec<u8> {
+    prefix.extend_from_slice(&moment(at));
+    prefix.extend_from_slice(id.as_bytes());
+    prefix
 }
 
 pub(super) fn expiry(end: Timestamp, id: TaskId) -> Vec<u8> {
@@ -62,6 +76,28 @@ pub(super) fn job(provider: &ProviderName, job: &str) -> Vec<u8> {
 
 pub(super) fn caller_key(owner: &Principal, tool: &ToolName, caller: &CallerKey) -> Vec<u8> {
     key(b'k', &[&hash(&[owner.tenant(), owner.name(), tool.as_str(), &caller.key])])
+}
+
+pub(super) fn client_id(owner: &Principal, client_id: &str) -> Vec<u8> {
+    key(b'i', &[&hash(&[owner.tenant(), owner.name(), client_id])])
+}
+
+/// The prefix of the tasks that a request made.
+pub(super) fn request(owner: &Principal, request: &RequestName) -> Vec<u8> {
+    let hash = match &request.session {
+        Some(session) => hash(&[owner.tenant(), owner.name(), &request.id, session]),
+        None => hash(&[owner.tenant(), owner.name(), &request.id]),
+    };
+    key(b'r', &[&hash[..16]])
+}
+
+pub(super) fn join(owner: &Principal, tool: &ToolName, join: &[u8; 32]) -> Vec<u8> {
+    key(b'g', &[&hash(&[owner.tenant(), owner.name(), tool.as_str(), &hex(join)])])
+}
+
+/// The row of a tenant's task.
+pub(super) fn tenant_row(task: &Task) -> Row {
+    (placed(tenant(&task.owner), task.created_at, task.id), Vec::new())
 }
 
 /// The task whose record has this key; `None` for an entry of an audit trail.
@@ -108,8 +144,9 @@ pub(super) fn owner_key(owner: &Principal) -> OwnerKey {
 /// All rows of a task but its record and its audit trail.
 pub(super) fn index_rows(task: &Task, bodies: &[BodyRef]) -> Vec<Row> {
     let (id, at) = (task.id, task.created_at);
-    let owner = owner_key(&task.owner);
-    let mut rows = vec![(created(at, id), Vec::new()), (owned(&owner, at, id), Vec::new())];
+    let owned = within(&Scope::from(&task.owner));
+    let everybodys = within(&Scope::Everybody);
+    let mut rows = vec![(placed(everybodys, at, id), Vec::new()), (placed(owned, at, id), Vec::new()), tenant_row(task)];
     if let Some(watch) = Watch::of(task) {
         rows.push((self::watch(id), watch.to_bytes()));
     }
@@ -117,13 +154,19 @@ pub(super) fn index_rows(task: &Task, bodies: &[BodyRef]) -> Vec<Row> {
         rows.push((expiry(end, id), Vec::new()));
     }
     if let Some(job) = task.job() {
-        let mut key = self::job(&task.provider, job.id());
-        key.extend_from_slice(&moment(at));
-        key.extend_from_slice(id.as_bytes());
-        rows.push((key, Vec::new()));
+        rows.push((placed(self::job(&task.provider, job.id()), at, id), Vec::new()));
     }
     if let Some(caller) = &task.caller_key {
         rows.push((caller_key(&task.owner, &task.tool, caller), id.as_bytes().to_vec()));
+    }
+    if let Some(named) = &task.names.client_id {
+        rows.push((client_id(&task.owner, named), id.as_bytes().to_vec()));
+    }
+    if let Some(named) = &task.names.request {
+        rows.push((placed(request(&task.owner, named), at, id), Vec::new()));
+    }
+    if let Some(hash) = task.names.join.filter(|_| task.is_joinable()) {
+        rows.push((join(&task.owner, &task.tool, &hash), id.as_bytes().to_vec()));
     }
     for body in bodies {
         let mut key = needs(&body.hash);

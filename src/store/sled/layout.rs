@@ -9,8 +9,9 @@ use super::disk::sync_dir;
 use crate::domain::Timestamp;
 use crate::store::StoreError;
 
-/// The format that this version writes. A newer one is refused; an older one is read.
-const FORMAT: u32 = 1;
+/// The format that this version writes. A newer one is refused; an older one is read, and becomes this one as soon as a database of
+/// this version takes the place of its own.
+const FORMAT: u32 = 2;
 
 /// Room for sled's next segments and for its index of pages, as large as about a hundred thousand tasks make it.
 const BALLAST_BYTES: usize = 4 << 20;
@@ -178,6 +179,10 @@ impl Layout {
     /// Makes the whole, synced database in [`Self::building`] the live one. The one that was there goes to `retired`. Whenever this
     /// stops, [`Self::settle`] finds either the old one or the new one, whole.
     pub(super) fn put_in_place(&self, retired: &Path, until: Step) -> Result<(), StoreError> {
+        let format = self.root.join("format");
+        if fs::read_to_string(&format).is_ok_and(|text| text.trim() != FORMAT.to_string()) {
+            self.write_format(&format)?;
+        }
         let placed = || -> io::Result<()> {
             fs::rename(self.building(), self.ready())?;
             sync_dir(&self.root)?;

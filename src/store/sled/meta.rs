@@ -9,15 +9,26 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::Status;
 
+/// The rows that this version writes. A database of form 1, which has no rows by tenant, gets them when it is opened.
+pub(super) const FORM: u64 = 2;
+
 /// Written in the same step as the rows it counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Meta {
+    /// Which rows there are: see [`FORM`].
+    pub(super) form: u64,
     /// Groups committed so far.
     pub(super) seq: u64,
     /// Bytes of all keys and values.
     pub(super) live_bytes: u64,
     /// Tasks: working, input required, completed, failed, cancelled.
     pub(super) tasks: [u64; 5],
+}
+
+impl Default for Meta {
+    fn default() -> Self {
+        Self { form: FORM, seq: 0, live_bytes: 0, tasks: [0; 5] }
+    }
 }
 
 impl Meta {
@@ -38,14 +49,19 @@ impl Meta {
     }
 
     pub(super) fn to_bytes(self) -> Vec<u8> {
-        let numbers = [self.seq, self.live_bytes].into_iter().chain(self.tasks);
+        let numbers = [self.seq, self.live_bytes].into_iter().chain(self.tasks).chain([self.form]);
         numbers.flat_map(u64::to_be_bytes).collect()
     }
 
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (numbers, []) = bytes.as_chunks::<8>() else { return None };
+        let (form, numbers) = match numbers.split_at_checked(7)? {
+            (numbers, []) => (1, numbers),
+            (numbers, [form]) => (u64::from_be_bytes(*form), numbers),
+            (_, _) => return None,
+        };
         let [seq, live_bytes, tasks @ ..] = <[[u8; 8]; 7]>::try_from(numbers).ok()?.map(u64::from_be_bytes);
-        Some(Self { seq, live_bytes, tasks })
+        Some(Self { form, seq, live_bytes, tasks })
     }
 }
 
@@ -112,8 +128,10 @@ mod tests {
 
     #[test]
     fn counts_are_read_as_they_were_written() {
-        let meta = Meta { seq: 3, live_bytes: 70_000, tasks: [1, 2, 3, 4, 5] };
+        let meta = Meta { form: FORM, seq: 3, live_bytes: 70_000, tasks: [1, 2, 3, 4, 5] };
         assert_eq!(Meta::from_bytes(&meta.to_bytes()), Some(meta));
+        assert_eq!(Meta::from_bytes(&meta.to_bytes()[..56]), Some(Meta { form: 1, ..meta }));
+        assert_eq!(Meta::from_bytes(&[meta.to_bytes(), vec![0; 8]].concat()), None);
         assert_eq!(Meta::from_bytes(b"short"), None);
     }
 }

@@ -39,7 +39,9 @@ use self::db::{Db, Rows, corrupt};
 use self::group::Prepared;
 use self::view::{View, lock};
 use super::{AuditEntry, Commit, Created, ListQuery, StoreError, TaskStore};
-use crate::domain::{CallerKey, Cause, Clock, Principal, ProviderName, Revision, Task, TaskId, Timestamp, ToolName};
+use crate::domain::{
+    CallerKey, Cause, Clock, Principal, ProviderName, RequestName, Revision, Scope, Task, TaskId, Timestamp, ToolName,
+};
 
 pub use compact::compact;
 pub use export::Exported;
@@ -126,6 +128,22 @@ impl SledStore {
         Ok(prepared)
     }
 
+    /// The task that the row `key` holds, as far as it is on disk.
+    async fn held(&self, key: Vec<u8>) -> Result<Option<TaskId>, StoreError> {
+        let held = move |view: &View, db: &Db| {
+            let Some(id) = db.get(&key)?.and_then(|value| keys::task_in(&value)) else { return Ok(None) };
+            Ok(view.record(db, id)?.map(|_| id))
+        };
+        self.blocking(held).await
+    }
+
+    /// The newest of the tasks whose rows begin with `prefix`.
+    async fn newest(&self, prefix: Vec<u8>) -> Result<Option<TaskId>, StoreError> {
+        let newest = move |view: &View, db: &Db| Self::tasks(view, db, only_keys(db.rows(&prefix).rev()), 1);
+        let newest = self.blocking(newest).await?;
+        Ok(newest.first().map(|task| task.id))
+    }
+
     /// The tasks that these rows' keys end with, `limit` at most, as far as they are on disk.
     fn tasks(view: &View, db: &Db, keys: impl Iterator<Item = KeyResult>, limit: usize) -> Result<Vec<Arc<Task>>, StoreError> {
         let mut tasks = Vec::new();
@@ -178,6 +196,10 @@ impl TaskStore for SledStore {
         }
         let id = *id;
         self.blocking(move |view, db| view.load(db, id)).await
+    }
+
+    async fn get_for(&self, scope: &Scope, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {
+        Ok(self.get(id).await?.filter(|task| scope.covers(&task.owner)))
     }
 
     async fn commit(&self, commit: Commit) -> Result<Arc<Task>, StoreError> {
@@ -233,30 +255,30 @@ impl TaskStore for SledStore {
     }
 
     async fn find_by_job(&self, provider: &ProviderName, job: &str) -> Result<Option<TaskId>, StoreError> {
-        let prefix = keys::job(provider, job);
-        let newest = move |view: &View, db: &Db| Self::tasks(view, db, only_keys(db.rows(&prefix).rev()), 1);
-        let newest = self.blocking(newest).await?;
-        Ok(newest.first().map(|task| task.id))
+        self.newest(keys::job(provider, job)).await
     }
 
     async fn find_by_key(&self, owner: &Principal, tool: &ToolName, key: &CallerKey) -> Result<Option<TaskId>, StoreError> {
-        let key = keys::caller_key(owner, tool, key);
-        let find = move |view: &View, db: &Db| {
-            let Some(id) = db.get(&key)?.and_then(|value| keys::task_in(&value)) else { return Ok(None) };
-            Ok(view.record(db, id)?.map(|_| id))
-        };
-        self.blocking(find).await
+        self.held(keys::caller_key(owner, tool, key)).await
+    }
+
+    async fn find_by_client_id(&self, owner: &Principal, client_id: &str) -> Result<Option<TaskId>, StoreError> {
+        self.held(keys::client_id(owner, client_id)).await
+    }
+
+    async fn find_by_request(&self, owner: &Principal, request: &RequestName) -> Result<Option<TaskId>, StoreError> {
+        self.newest(keys::request(owner, request)).await
+    }
+
+    async fn find_by_join(&self, owner: &Principal, tool: &ToolName, hash: &[u8; 32]) -> Result<Option<TaskId>, StoreError> {
+        self.held(keys::join(owner, tool, hash)).await
     }
 
     async fn list(&self, query: ListQuery) -> Result<Vec<Arc<Task>>, StoreError> {
         let list = move |view: &View, db: &Db| {
-            let owner = query.owner.as_ref().map(keys::owner_key);
-            let prefix = owner.as_ref().map_or_else(|| b"c".to_vec(), keys::owned_by);
+            let prefix = keys::within(&query.scope);
             let rows = match query.after {
-                Some((at, id)) => {
-                    let end = owner.as_ref().map_or_else(|| keys::created(at, id), |owner| keys::owned(owner, at, id));
-                    db.rows_before(&prefix, &end)
-                }
+                Some((at, id)) => db.rows_before(&prefix, &keys::placed(prefix.clone(), at, id)),
                 None => db.rows(&prefix),
             };
             Self::tasks(view, db, only_keys(rows.rev()), query.limit)

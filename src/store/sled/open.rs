@@ -13,7 +13,7 @@ use super::disk::free_bytes;
 use super::keys::Watch;
 use super::layout::{Layout, Step};
 use super::lock::Lock;
-use super::meta::Meta;
+use super::meta::{FORM, Meta};
 use super::options::{OpenReport, Opened, SledOptions};
 use super::view::{Start, View};
 use super::{QUEUE, SledStore, compact, keys, recover};
@@ -41,8 +41,10 @@ pub(super) fn open(options: SledOptions, clock: Arc<dyn Clock>) -> Result<Opened
         }
         Err(other) => return Err(other),
     };
-    if compact::is_due(&db, start.meta.live_bytes, &options)? {
-        tracing::info!(path = %options.path.display(), "copying the database, to give room back");
+    let is_old = start.meta.form < FORM;
+    if is_old || compact::is_due(&db, start.meta.live_bytes, &options)? {
+        let why = if is_old { "to bring it into this version's form" } else { "to give room back" };
+        tracing::info!(path = %options.path.display(), "copying the database, {why}");
         report.compacted = Some(compact::copy(&layout, &options, db)?);
         (db, start) = load(&layout, &options)?;
     }

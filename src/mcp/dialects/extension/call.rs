@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::domain::{Confirm, ConfirmPurpose, InputAction, JobOutput, TaskId, TaskMode, Timestamp, Tool, ToolResult};
-use crate::engine::{AccessError, Call, CallError, Called};
+use crate::engine::{AccessError, Call, CallError, CallNames, Called};
 use crate::mcp::catalog::Entry;
 use crate::mcp::error::RpcError;
 use crate::mcp::forms::Answers;
@@ -105,6 +105,7 @@ impl Asked<'_> {
             // One run of questions is one wish, however often its last answer is sent.
             key: key.or_else(|| once.map(|nonce| format!("asked:{nonce}"))),
             ttl: self.params.meta.ttl_ms()?.map(Duration::from_millis),
+            names: CallNames::default(),
         };
         if tool.policy.mode == TaskMode::Never && !asked_once {
             return self.run_plain(tool, call).await;
@@ -189,9 +190,11 @@ fn declined(question: &Confirm, action: InputAction) -> String {
 
 pub(super) fn call_error(error: CallError) -> RpcError {
     match error {
-        CallError::UnknownTool | CallError::KeyConflict | CallError::ArgumentsTooLarge { .. } => {
-            RpcError::invalid_params(error.to_string())
-        }
+        CallError::UnknownTool
+        | CallError::KeyConflict
+        | CallError::NameTaken
+        | CallError::BadName
+        | CallError::ArgumentsTooLarge { .. } => RpcError::invalid_params(error.to_string()),
         // Nobody knows when one of them ends; a client that comes back soon loses nothing.
         CallError::TooManyTasks { .. } => RpcError::limited(error.to_string(), 5),
         CallError::ShuttingDown => RpcError::shutting_down(),
