@@ -18,9 +18,8 @@ use serde_json::{Map, Value, json};
 pub use diagnostic::{Diagnostic, Diagnostics, Warnings};
 pub use schema::schema;
 pub use settings::{Limits, ServerSettings, StoreSettings};
-pub use tool::RESERVED_TOOLS;
 
-use crate::domain::{ProviderName, Tool};
+use crate::domain::{OWN_TOOLS, ProviderName, Tool};
 use crate::registry::Registry;
 use diagnostic::located;
 use schema::{Schemas, is_common_word, job_definition, kinds, provider_definition};
@@ -218,7 +217,7 @@ impl Loader<'_> {
 
     fn tool(&mut self, name: &str, section: &Value, place: &Place) -> Option<Tool> {
         self.name(name, place);
-        if RESERVED_TOOLS.contains(&name) {
+        if OWN_TOOLS.contains(&name) {
             let message = format!("`{name}` is a tool of the gateway's own, for clients without tasks");
             let hint = format!("choose another name, for example `my_{name}`");
             self.problems.push(Diagnostic::at(self.document.key_spot(place), place, message, Some(hint)));

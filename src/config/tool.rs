@@ -15,9 +15,6 @@ use crate::domain::{
     ProviderName, TaskMode, Tool, ToolName, ToolPolicy,
 };
 
-/// Names of the gateway's own tools, which clients without tasks are shown beside the configured ones.
-pub const RESERVED_TOOLS: [&str; 3] = ["job_wait", "job_result", "job_cancel"];
-
 /// Common clients give up on a call after 60 s; a call that blocks for longer than this may find nobody at its end.
 const PATIENCE: Duration = Duration::from_secs(55);
 

@@ -24,7 +24,7 @@ pub use outcome::{Category, Fault, Outcome, TaskError, ToolResult, Troubles};
 pub use principal::{Caller, Principal, Scope, ToolGrant};
 pub use task::{CallerKey, CancelProgress, Cancellation, InputProgress, InputSlot, NewTask, Revision, Status, Task, TaskState};
 pub use tool::{
-    ClientCapability, Confirm, ConfirmPurpose, ExpiryPolicy, Fallback, InputPolicy, Join, NoCancelPolicy, PollPolicy,
+    ClientCapability, Confirm, ConfirmPurpose, ExpiryPolicy, Fallback, InputPolicy, Join, NoCancelPolicy, OWN_TOOLS, PollPolicy,
     ProviderName, TaskMode, Tool, ToolName, ToolPolicy,
 };
 pub use transition::IllegalTransition;

@@ -41,6 +41,9 @@ name! {
     ProviderName
 }
 
+/// Names of the gateway's own tools, which clients without tasks are shown beside the configured ones; no tool may have them.
+pub const OWN_TOOLS: [&str; 3] = ["job_wait", "job_result", "job_cancel"];
+
 /// A tool as callers see it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tool {

@@ -1,25 +1,18 @@
-//! The tools as callers see them: listed from bytes made once, their schemas compiled once. A tool that a caller was not granted is
+//! The tools as callers see them, their schemas compiled once. A tool that a caller was not granted is
 //! as unknown to it as one that is not there, whatever it is asked about.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use serde::Serialize;
-use serde_json::Value;
 
 use super::error::RpcError;
 use super::grants::PerGrant;
 use super::headers::{ParamHeader, param_headers};
-use super::jsonrpc;
+use super::listing::{Audience, Lists, index_of};
 use super::schema::{BadSchema, Schema};
-use super::wire::ServerMeta;
 use crate::domain::{Caller, Tool, ToolGrant};
 
-/// Tools on one page. Large, because clients that never ask for a second page would not see the rest.
-const PAGE: usize = 200;
 /// How long a list may be kept: it changes with the configuration alone, so with a restart.
 pub(crate) const LIST_TTL_MS: u64 = 300_000;
 
@@ -38,7 +31,7 @@ pub(crate) struct Catalog {
     /// In the order in which they are listed.
     order: Vec<Arc<Tool>>,
     /// The results of `tools/list`, in order, for each set of granted tools.
-    pages: PerGrant<Vec<Bytes>>,
+    lists: PerGrant<Lists>,
 }
 
 /// A tool's schema cannot be compiled.
@@ -47,33 +40,6 @@ pub(crate) struct Catalog {
 pub struct BadTool {
     tool: String,
     reason: BadSchema,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Listed<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<&'a str>,
-    description: &'a str,
-    input_schema: &'a Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    annotations: Option<&'a Value>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Page<'a> {
-    result_type: &'static str,
-    tools: Vec<Listed<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<String>,
-    ttl_ms: u64,
-    cache_scope: &'static str,
-    #[serde(rename = "_meta")]
-    meta: ServerMeta,
 }
 
 impl Catalog {
@@ -89,7 +55,7 @@ impl Catalog {
             let headers = param_headers(&tool.input_schema);
             entries.insert(tool.name.as_str().to_owned(), Entry { tool: Arc::clone(tool), input, headers });
         }
-        Ok(Self { entries, order: tools.to_vec(), pages: PerGrant::new() })
+        Ok(Self { entries, order: tools.to_vec(), lists: PerGrant::new() })
     }
 
     /// A tool by its name, for a caller that was granted it.
@@ -102,63 +68,30 @@ impl Catalog {
         self.order.iter().filter(|tool| grant.covers(&tool.name))
     }
 
-    /// The result of `tools/list` for a caller.
+    /// The result of `tools/list` for a caller whose client is of this kind.
     ///
     /// # Errors
     /// -32602 for a cursor that was not given out here.
-    pub(crate) fn page_for(&self, caller: &Caller, cursor: Option<&str>) -> Result<Bytes, RpcError> {
+    pub(crate) fn page_for(&self, caller: &Caller, audience: Audience, cursor: Option<&str>) -> Result<Bytes, RpcError> {
         let index = match cursor {
             None => 0,
             Some(cursor) => index_of(cursor).filter(|index| *index > 0).unwrap_or(usize::MAX),
         };
         let unknown = || RpcError::invalid_params("`params.cursor` is not one that this server gave out; list without it");
-        let pages = self.pages.get(&caller.tools, || pages(&self.granted(&caller.tools).collect::<Vec<_>>(), PAGE));
-        pages.get(index).cloned().ok_or_else(unknown)
+        let lists = self.lists.get(&caller.tools, Lists::default);
+        lists.of(audience, || self.granted(&caller.tools)).get(index).cloned().ok_or_else(unknown)
     }
-}
-
-fn pages(tools: &[&Arc<Tool>], size: usize) -> Vec<Bytes> {
-    let count = tools.len().div_ceil(size).max(1);
-    let listed = |index: usize| {
-        tools.iter().skip(index * size).take(size).map(|tool| Listed {
-            name: tool.name.as_str(),
-            title: tool.title.as_deref(),
-            description: &tool.description,
-            input_schema: &tool.input_schema,
-            output_schema: tool.output_schema.as_ref(),
-            annotations: tool.annotations.as_ref(),
-        })
-    };
-    (0..count)
-        .map(|index| {
-            jsonrpc::write(&Page {
-                result_type: "complete",
-                tools: listed(index).collect(),
-                next_cursor: (index + 1 < count).then(|| cursor_of(index + 1)),
-                ttl_ms: LIST_TTL_MS,
-                // Tools are the operator's; who may see them is for whoever let the caller in.
-                cache_scope: "private",
-                meta: ServerMeta,
-            })
-        })
-        .collect()
-}
-
-fn cursor_of(index: usize) -> String {
-    URL_SAFE_NO_PAD.encode(format!("tools:{index}"))
-}
-
-fn index_of(cursor: &str) -> Option<usize> {
-    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
-    text.strip_prefix("tools:")?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
+    use super::super::listing::{PAGE, cursor_of};
     use super::*;
     use crate::domain::{ProviderName, ToolName, ToolPolicy};
+
+    const MODERN: Audience = Audience::Stateless { tasks: true };
 
     fn tool(name: &str) -> Arc<Tool> {
         Arc::new(Tool {
@@ -185,7 +118,7 @@ mod tests {
         let mut cursor: Option<String> = None;
         let mut listed = Vec::new();
         loop {
-            let page = catalog.page_for(&caller, cursor.as_deref()).unwrap();
+            let page = catalog.page_for(&caller, MODERN, cursor.as_deref()).unwrap();
             listed.extend(names(&page));
             let page: Value = serde_json::from_slice(&page).unwrap();
             cursor = page["nextCursor"].as_str().map(str::to_owned);
@@ -195,7 +128,7 @@ mod tests {
         }
         assert_eq!(listed, tools.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>());
         for wrong in ["", "1", "tools:1", &cursor_of(0), &cursor_of(3), "!!"] {
-            assert_eq!(catalog.page_for(&caller, Some(wrong)).unwrap_err().code(), -32602, "{wrong}");
+            assert_eq!(catalog.page_for(&caller, MODERN, Some(wrong)).unwrap_err().code(), -32602, "{wrong}");
         }
     }
 
@@ -213,7 +146,7 @@ mod tests {
             (granted(&[]), vec![]),
             (Caller::local(), vec!["render", "deploy_web", "purge", "deploy_api"]),
         ] {
-            assert_eq!(names(&catalog.page_for(&grant, None).unwrap()), seen);
+            assert_eq!(names(&catalog.page_for(&grant, MODERN, None).unwrap()), seen);
             for name in ["render", "deploy_web", "purge", "deploy_api", "absent"] {
                 assert_eq!(catalog.get_for(&grant, name).is_some(), seen.contains(&name), "{name}");
             }

@@ -10,6 +10,8 @@ mod grants;
 mod headers;
 mod jsonrpc;
 mod limits;
+mod listing;
+mod own_tools;
 mod params;
 mod questions;
 mod schema;

@@ -18,6 +18,7 @@ use crate::mcp::error::{RpcError, TASKS_EXTENSION};
 use crate::mcp::frontend::{Reply, RequestContext};
 use crate::mcp::headers;
 use crate::mcp::jsonrpc::{self, Request};
+use crate::mcp::listing::Audience;
 use crate::mcp::params::{Capabilities, Params};
 use crate::mcp::versions::SERVED;
 use crate::mcp::wire::ServerMeta;
@@ -68,7 +69,8 @@ pub(in crate::mcp) async fn answer(
 impl Asked<'_> {
     fn list(&self) -> Result<Reply, RpcError> {
         let cursor = self.params.text("cursor")?;
-        let page = self.shared.catalog.page_for(&self.context.caller, cursor.as_deref())?;
+        let audience = Audience::Stateless { tasks: self.capabilities.tasks };
+        let page = self.shared.catalog.page_for(&self.context.caller, audience, cursor.as_deref())?;
         Ok(Reply::ok(jsonrpc::prepared(self.request.id, &page)))
     }
 

@@ -13,6 +13,7 @@ use crate::mcp::dispatch::Shared;
 use crate::mcp::error::RpcError;
 use crate::mcp::frontend::{Reply, RequestContext, Verb};
 use crate::mcp::jsonrpc::{self, Request, Response};
+use crate::mcp::listing::Audience;
 use crate::mcp::params::Params;
 use crate::mcp::sessions::{Abilities, Revision, Session};
 
@@ -135,7 +136,8 @@ pub(in crate::mcp) fn without_message(shared: &Arc<Shared>, context: &RequestCon
 impl Spoken {
     fn list(&self, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
         let cursor = params.text("cursor")?;
-        let page = self.shared.catalog.page_for(&self.context.caller, cursor.as_deref())?;
+        let audience = Audience::Session { revision: self.revision, tasks: self.abilities.tasks };
+        let page = self.shared.catalog.page_for(&self.context.caller, audience, cursor.as_deref())?;
         Ok(Reply::ok(jsonrpc::prepared(request.id, &page)))
     }
 }
