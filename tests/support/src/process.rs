@@ -3,11 +3,12 @@
 use std::fs::{self, File};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::wait;
 
@@ -37,6 +38,8 @@ pub struct Process {
     name: String,
     child: Child,
     output: PathBuf,
+    /// Whether it leads a group of its own: then its children end with it.
+    leads: bool,
 }
 
 impl Process {
@@ -49,19 +52,20 @@ impl Process {
         let open = || File::options().create(true).append(true).open(output).expect("the file for the output can be written");
         command.stdin(Stdio::null()).stdout(open()).stderr(open());
         let child = command.spawn().unwrap_or_else(|error| panic!("{name} cannot be started: {error}"));
-        Self { name: name.to_owned(), child, output: output.to_owned() }
+        Self { name: name.to_owned(), child, output: output.to_owned(), leads: false }
     }
 
-    /// As [`Process::start`], with standard error in a file of its own: `output` with the ending `err`.
+    /// As [`Process::start`], with standard error in a file of its own: `output` with the ending `err`. It leads a process group,
+    /// which ends with it.
     ///
     /// # Panics
     /// When it cannot be started.
     #[must_use]
     pub fn start_apart(name: &str, mut command: Command, output: &Path) -> Self {
         let open = |path: &Path| File::create(path).expect("the file for the output can be written");
-        command.stdin(Stdio::null()).stdout(open(output)).stderr(open(&output.with_extension("err")));
+        command.stdin(Stdio::null()).stdout(open(output)).stderr(open(&output.with_extension("err"))).process_group(0);
         let child = command.spawn().unwrap_or_else(|error| panic!("{name} cannot be started: {error}"));
-        Self { name: name.to_owned(), child, output: output.to_owned() }
+        Self { name: name.to_owned(), child, output: output.to_owned(), leads: true }
     }
 
     /// What it has printed so far.
@@ -84,7 +88,9 @@ impl Process {
     /// When it cannot be waited for.
     pub fn kill(&mut self) {
         // It may have ended by itself in the meantime, which is as good.
-        self.child.kill().ok();
+        if self.ended().is_none() {
+            self.signal(Signal::KILL).ok();
+        }
         self.child.wait().expect("a killed child can be waited for");
     }
 
@@ -96,21 +102,23 @@ impl Process {
         if let Some(status) = self.ended() {
             return status;
         }
-        self.terminate().ok();
+        self.signal(Signal::TERM).ok();
         let ended = wait::within(STOP_LIMIT, || self.ended());
         ended.unwrap_or_else(|| panic!("{} does not end; its output:\n{}", self.name, self.output()))
     }
 
-    fn terminate(&self) -> io::Result<()> {
+    /// To the process, or to its group. The child has not been waited for, so its id is nobody else's.
+    fn signal(&self, signal: Signal) -> io::Result<()> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a child has a process id");
-        Ok(kill_process(pid, Signal::TERM)?)
+        let told = if self.leads { kill_process_group(pid, signal) } else { kill_process(pid, signal) };
+        Ok(told?)
     }
 }
 
 /// A test that fails leaves no process: first the polite way, so that a script can end its own children, then the other.
 impl Drop for Process {
     fn drop(&mut self) {
-        if self.child.try_wait().is_ok_and(|status| status.is_some()) || self.terminate().is_err() {
+        if self.child.try_wait().is_ok_and(|status| status.is_some()) || self.signal(Signal::TERM).is_err() {
             return;
         }
         let ended = wait::within(Duration::from_secs(10), || self.child.try_wait().ok().flatten());

@@ -1,0 +1,144 @@
+//! The clients: how each is run, and what it has no words for.
+
+/// How a client's scripts are run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Speaks {
+    /// With Node. The argument chooses among what one script can be.
+    Node { argument: Option<&'static str> },
+    /// With Python, in an environment of its own.
+    Python { environment: &'static str },
+    /// A command that npm installed, driven by a script.
+    Commands { kind: &'static str },
+    /// Linked into this test.
+    Rust,
+}
+
+/// What pins a client's version.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pinned {
+    Npm(&'static str),
+    Pip(&'static str, &'static str),
+    Cargo(&'static str),
+}
+
+/// A client.
+#[derive(Debug)]
+pub(crate) struct Client {
+    /// Names its files.
+    pub(crate) key: &'static str,
+    /// Names it in the table.
+    pub(crate) name: &'static str,
+    pub(crate) pinned: Pinned,
+    /// The version of the protocol that it speaks.
+    pub(crate) protocol: &'static str,
+    pub(crate) speaks: Speaks,
+    /// The script of its story, and of its return after the kill; empty: nothing to run.
+    pub(crate) story: &'static str,
+    pub(crate) kept: &'static str,
+    /// Steps that it has no words for, and why.
+    pub(crate) cannot: &'static [(&'static str, &'static str)],
+    /// What it says where a script tries such a step all the same.
+    pub(crate) refuses: &'static str,
+}
+
+impl Client {
+    pub(crate) fn title(&self) -> String {
+        format!("{} at {}", self.name, self.protocol)
+    }
+}
+
+const EXTENSION: &str = "2026-07-28";
+
+const NO_HANDLE: &str = "it holds no tasks: a call waits for its result, and a cut call is over for it";
+const NO_TASK: &str = "it takes no task as the answer to a call, although it can be told to declare the extension";
+
+/// Every client, in the order of the table.
+pub(crate) const CLIENTS: &[Client] = &[
+    Client {
+        key: "ext-tasks-3",
+        name: "`@modelcontextprotocol/ext-tasks`",
+        pinned: Pinned::Npm("@modelcontextprotocol/ext-tasks"),
+        protocol: EXTENSION,
+        speaks: Speaks::Node { argument: Some("3") },
+        story: "ext-tasks.mjs",
+        kept: "after/ext-tasks.mjs",
+        cannot: &[],
+        refuses: "",
+    },
+    Client {
+        key: "v2-plain",
+        name: "`@modelcontextprotocol/client`",
+        pinned: Pinned::Npm("@modelcontextprotocol/client"),
+        protocol: EXTENSION,
+        speaks: Speaks::Node { argument: Some("plain") },
+        story: "v2.mjs",
+        kept: "",
+        cannot: &[("resume", NO_HANDLE), ("kill_same", NO_HANDLE), ("kill_new", NO_HANDLE), ("kill_input", NO_HANDLE)],
+        refuses: "",
+    },
+    Client {
+        key: "v2-tasks",
+        name: "the same, which declares tasks",
+        pinned: Pinned::Npm("@modelcontextprotocol/client"),
+        protocol: EXTENSION,
+        speaks: Speaks::Node { argument: Some("tasks") },
+        story: "v2.mjs",
+        kept: "",
+        cannot: &[
+            ("task", NO_TASK),
+            ("failing", NO_TASK),
+            ("fault", NO_TASK),
+            ("input_accept", NO_TASK),
+            ("input_decline", NO_TASK),
+            ("resume", NO_TASK),
+            ("kill_same", NO_TASK),
+            ("kill_new", NO_TASK),
+            ("kill_input", NO_TASK),
+        ],
+        refuses: "Unsupported result type 'task'",
+    },
+    Client {
+        key: "mcp2",
+        name: "`mcp` (Python)",
+        pinned: Pinned::Pip("mcp2", "mcp"),
+        protocol: EXTENSION,
+        speaks: Speaks::Python { environment: "mcp2" },
+        story: "mcp2.py",
+        kept: "after/mcp2.py",
+        cannot: &[],
+        refuses: "",
+    },
+    Client {
+        key: "fastmcp4",
+        name: "`fastmcp` with `fastmcp-tasks`",
+        pinned: Pinned::Pip("fastmcp4", "fastmcp"),
+        protocol: EXTENSION,
+        speaks: Speaks::Python { environment: "fastmcp4" },
+        story: "fastmcp4.py",
+        kept: "after/fastmcp4.py",
+        cannot: &[],
+        refuses: "",
+    },
+    Client {
+        key: "rmcp",
+        name: "`rmcp` (Rust), also in `jobgate call`",
+        pinned: Pinned::Cargo("rmcp"),
+        protocol: EXTENSION,
+        speaks: Speaks::Rust,
+        story: "linked",
+        kept: "linked",
+        cannot: &[],
+        refuses: "",
+    },
+    Client {
+        key: "mcpdo-modern",
+        name: "Inspector, its `mcpdo`",
+        pinned: Pinned::Npm("@modelcontextprotocol/inspector"),
+        protocol: EXTENSION,
+        speaks: Speaks::Commands { kind: "mcpdo-modern" },
+        story: "cli.mjs",
+        kept: "after/commands.mjs",
+        cannot: &[],
+        refuses: "",
+    },
+];
