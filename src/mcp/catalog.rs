@@ -27,7 +27,7 @@ pub(crate) struct Entry {
 /// All tools.
 #[derive(Debug)]
 pub(crate) struct Catalog {
-    entries: HashMap<String, Entry>,
+    entries: HashMap<String, Arc<Entry>>,
     /// In the order in which they are listed.
     order: Vec<Arc<Tool>>,
     /// The results of `tools/list`, in order, for each set of granted tools.
@@ -53,13 +53,13 @@ impl Catalog {
             let input =
                 Schema::compile(&tool.input_schema).map_err(|reason| BadTool { tool: tool.name.as_str().to_owned(), reason })?;
             let headers = param_headers(&tool.input_schema);
-            entries.insert(tool.name.as_str().to_owned(), Entry { tool: Arc::clone(tool), input, headers });
+            entries.insert(tool.name.as_str().to_owned(), Arc::new(Entry { tool: Arc::clone(tool), input, headers }));
         }
         Ok(Self { entries, order: tools.to_vec(), lists: PerGrant::new() })
     }
 
     /// A tool by its name, for a caller that was granted it.
-    pub(crate) fn get_for(&self, caller: &Caller, name: &str) -> Option<&Entry> {
+    pub(crate) fn get_for(&self, caller: &Caller, name: &str) -> Option<&Arc<Entry>> {
         self.entries.get(name).filter(|entry| caller.tools.covers(&entry.tool.name))
     }
 

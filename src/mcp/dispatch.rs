@@ -11,6 +11,7 @@ use super::error::RpcError;
 use super::frontend::{Frontend, Reply, RequestContext, Verb};
 use super::jsonrpc::{self, Incoming, Notification, Request, Response};
 use super::limits::Limits;
+use super::live::Live;
 use super::params::Params;
 use super::seal::Sealer;
 use super::sessions::Sessions;
@@ -62,6 +63,7 @@ pub(crate) struct Shared {
     pub(crate) supervisor: Supervisor,
     pub(crate) sessions: Sessions,
     pub(crate) limits: Arc<Limits>,
+    pub(crate) live: Live,
     /// The result of `server/discover`.
     pub(crate) discovered: Bytes,
 }
@@ -87,6 +89,7 @@ impl Dispatcher {
                 supervisor,
                 sessions: Sessions::default(),
                 limits,
+                live: Live::new(),
                 discovered,
             }),
         })

@@ -143,6 +143,13 @@ impl RpcError {
         error
     }
 
+    /// A client that did not declare these capabilities when it began its session; versions with sessions have no code for that.
+    pub(crate) fn unable(what: &str, missing: &[ClientCapability]) -> Self {
+        let names: Vec<&str> = missing.iter().map(|one| one.as_str()).collect();
+        let message = format!("{what} needs a client that declares `{}` in `initialize`", names.join("`, `"));
+        Self::new(-32600, 200, message)
+    }
+
     /// A protocol version that is not served.
     pub(crate) fn unsupported_version(requested: &str) -> Self {
         let served = versions::SERVED.join("`, `");

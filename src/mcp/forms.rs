@@ -47,18 +47,18 @@ enum Action {
     Cancel,
 }
 
-/// Reads the answer to a question of `kind` whose key is `key`.
+/// Reads the answer to a question of `kind`; `place` is where it stands in the message, for the sentence that refuses it.
 ///
 /// # Errors
 /// -32602 with the place where it is no answer, or does not fit the form; the question stays open.
-pub(crate) fn read_answer(key: &str, kind: &InputKind, raw: &RawValue) -> Result<InputAnswer, RpcError> {
+pub(crate) fn read_answer(place: &str, kind: &InputKind, raw: &RawValue) -> Result<InputAnswer, RpcError> {
     if raw.get().len() > LONGEST_ANSWER {
-        let message = format!("`params.inputResponses[\"{key}\"]` is larger than {LONGEST_ANSWER} bytes");
+        let message = format!("`{place}` is larger than {LONGEST_ANSWER} bytes");
         return Err(RpcError::invalid_params(message));
     }
     let answer: Elicited = serde_json::from_str(raw.get()).map_err(|error| {
         let example = "{\"action\":\"accept\",\"content\":{...}}";
-        RpcError::invalid_params(format!("`params.inputResponses[\"{key}\"]`: {error}; an answer looks like {example}"))
+        RpcError::invalid_params(format!("`{place}`: {error}; an answer looks like {example}"))
     })?;
     let action = match answer.action {
         Action::Decline => InputAction::Decline,
@@ -71,7 +71,7 @@ pub(crate) fn read_answer(key: &str, kind: &InputKind, raw: &RawValue) -> Result
     match kind {
         InputKind::Url { .. } => Ok(InputAnswer { action, content: None }),
         InputKind::Form { schema } => {
-            let content = accepted(key, schema, answer.content.map(|content| content.0))?;
+            let content = accepted(place, schema, answer.content.map(|content| content.0))?;
             Ok(InputAnswer { action, content: Some(Value::Object(content)) })
         }
     }
@@ -91,12 +91,12 @@ pub(crate) fn as_approval(kind: &InputKind, answer: InputAnswer) -> InputAnswer 
 }
 
 /// The content of an accepted form, if it fits.
-fn accepted(key: &str, schema: &Value, content: Option<Value>) -> Result<Map<String, Value>, RpcError> {
+fn accepted(place: &str, schema: &Value, content: Option<Value>) -> Result<Map<String, Value>, RpcError> {
     // A form without required fields may be sent back empty, and clients then leave the content out.
     let content = content.unwrap_or_else(|| Value::Object(Map::new()));
-    let place = format!("`params.inputResponses[\"{key}\"].content`");
+    let place = format!("`{place}.content`");
     let form =
-        Schema::compile_form(schema).map_err(|error| RpcError::internal(format!("the form of `{key}` is broken: {error}")))?;
+        Schema::compile_form(schema).map_err(|error| RpcError::internal(format!("the form of an answer is broken: {error}")))?;
     let problems = form.problems(&content);
     match content {
         Value::Object(content) if problems.is_empty() => Ok(content),

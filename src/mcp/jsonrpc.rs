@@ -201,6 +201,18 @@ pub(crate) fn notification(method: &str, params: &impl Serialize) -> Bytes {
     write(&Message { jsonrpc: "2.0", method, params })
 }
 
+/// A request of ours.
+pub(crate) fn request(id: &str, method: &str, params: &impl Serialize) -> Bytes {
+    #[derive(Serialize)]
+    struct Message<'a, P> {
+        jsonrpc: &'static str,
+        id: &'a str,
+        method: &'a str,
+        params: &'a P,
+    }
+    write(&Message { jsonrpc: "2.0", id, method, params })
+}
+
 /// The bytes of a value of ours.
 pub(crate) fn write(value: &impl Serialize) -> Bytes {
     let mut bytes = Vec::with_capacity(512);

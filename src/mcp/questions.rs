@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::error::RpcError;
 use super::forms::{Answers, as_approval, read_answer};
+use super::schema::Problem;
 use super::seal::Round;
 use crate::domain::{ClientCapability, Confirm, ConfirmPurpose, InputAction, InputKind, Random, Tool};
 
@@ -58,7 +59,7 @@ impl Answering<'_> {
                 return Ok(Step::Ask { question, round: Round { question: index, nonce, filled } });
             };
             let form = InputKind::Form { schema: question.schema.clone() };
-            let answer = read_answer(&question.key, &form, answer)?;
+            let answer = read_answer(&place_of(&question.key), &form, answer)?;
             let answer = match question.purpose {
                 ConfirmPurpose::Approve => as_approval(&form, answer),
                 ConfirmPurpose::Fill => answer,
@@ -84,7 +85,7 @@ fn fresh_nonce(random: &dyn Random) -> String {
 }
 
 /// Whether the arguments hold what the form would fill in: its required fields, or any field of a form without required ones.
-fn holds(given: &Map<String, Value>, filled: &Map<String, Value>, form: &Value) -> bool {
+pub(crate) fn holds(given: &Map<String, Value>, filled: &Map<String, Value>, form: &Value) -> bool {
     let there = |name: &str| given.contains_key(name) || filled.contains_key(name);
     let required = form.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     if required.is_empty() {
@@ -94,6 +95,32 @@ fn holds(given: &Map<String, Value>, filled: &Map<String, Value>, form: &Value) 
 }
 
 /// The names of a form's fields.
-pub(crate) fn fields(form: &Value) -> impl Iterator<Item = &str> {
+fn fields(form: &Value) -> impl Iterator<Item = &str> {
     form.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys).map(String::as_str)
+}
+
+/// Where the answer to a question is, for sentences about it.
+pub(crate) fn place_of(key: &str) -> String {
+    format!("params.inputResponses[\"{key}\"]")
+}
+
+/// The problems that no question will settle: what a question fills in may be missing.
+pub(crate) fn beyond_questions(tool: &Tool, problems: Vec<Problem>) -> Vec<Problem> {
+    let asked_for: Vec<&str> = tool
+        .policy
+        .confirm
+        .iter()
+        .filter(|question| question.purpose == ConfirmPurpose::Fill)
+        .flat_map(|question| fields(&question.schema))
+        .collect();
+    problems.into_iter().filter(|problem| !problem.is_missing(&asked_for)).collect()
+}
+
+/// What a model reads where a person said no.
+pub(crate) fn declined(question: &Confirm, action: InputAction) -> String {
+    let how = match action {
+        InputAction::Cancel => "The question was closed without an answer",
+        InputAction::Decline | InputAction::Accept => "The answer was no",
+    };
+    format!("{how}: \"{}\". The job was not started.", question.message)
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::domain::{Confirm, InputKind, InputSlot, Outcome, Part, Task, TaskError, ToolResult};
 
 /// Writes a value's text as a string, without a copy on the way.
-struct Shown<T>(T);
+pub(crate) struct Shown<T>(pub(crate) T);
 
 impl<T: Display> Serialize for Shown<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -123,7 +123,7 @@ impl Serialize for TaskView<'_> {
 }
 
 /// What people read of a task: the stage, and the provider's own counts where it gave them (requirement B7).
-fn status_message(task: &Task) -> Option<Cow<'_, str>> {
+pub(crate) fn status_message(task: &Task) -> Option<Cow<'_, str>> {
     let message = task.message.as_deref();
     let Some(progress) = task.progress.filter(|_| !task.is_ended()) else { return message.map(Cow::Borrowed) };
     let short = |number: f64| (number * 10.0).round() / 10.0;

@@ -4,6 +4,7 @@ mod classic;
 mod core;
 mod draft;
 pub(super) mod extension;
+mod said;
 pub(super) mod session;
 
 /// What a model is told about all tools at once.

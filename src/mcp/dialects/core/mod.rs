@@ -1,5 +1,7 @@
 //! 2025-11-25: tasks in the core of the protocol, made by `task` on a call.
 
+pub(super) mod status;
+
 use super::session::Spoken;
 use crate::mcp::error::RpcError;
 use crate::mcp::frontend::Reply;

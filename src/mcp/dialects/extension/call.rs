@@ -4,22 +4,23 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::domain::{Confirm, ConfirmPurpose, InputAction, JobOutput, TaskId, TaskMode, Timestamp, Tool, ToolResult};
-use crate::engine::{AccessError, Call, CallError, CallNames, Called};
+use crate::domain::{Confirm, JobOutput, TaskId, TaskMode, Timestamp, Tool, ToolResult};
+use crate::engine::{AccessError, Call, CallNames, Called};
 use crate::mcp::catalog::Entry;
 use crate::mcp::error::RpcError;
 use crate::mcp::forms::Answers;
 use crate::mcp::frontend::Reply;
 use crate::mcp::headers;
 use crate::mcp::limits::Slot;
-use crate::mcp::questions::{Answering, Step, fields};
-use crate::mcp::schema::{Problem, describe};
+use crate::mcp::questions::{Answering, Step, beyond_questions, declined};
+use crate::mcp::schema::describe;
 use crate::mcp::seal::{Carried, Round};
-use crate::mcp::wire::{Around, Frame, InputRequired, ResultView, TaskView, error_data};
+use crate::mcp::wire::{Around, Frame, InputRequired, ResultView, TaskView};
 
 use super::Asked;
 use super::plain::{Running, Waiting};
-use super::tasks::{read_answers, store_error};
+use super::tasks::read_answers;
+use crate::mcp::dialects::said::call_error;
 
 impl Asked<'_> {
     pub(super) async fn call(&self) -> Result<Reply, RpcError> {
@@ -165,44 +166,6 @@ impl Asked<'_> {
     fn tool_error(&self, text: String) -> Reply {
         let result = ToolResult { output: JobOutput::text(text), is_error: true };
         self.result(&ResultView { result: &result, around: Around::Answer })
-    }
-}
-
-/// The problems that no question will settle: what a question fills in may be missing.
-fn beyond_questions(tool: &Tool, problems: Vec<Problem>) -> Vec<Problem> {
-    let asked_for: Vec<&str> = tool
-        .policy
-        .confirm
-        .iter()
-        .filter(|question| question.purpose == ConfirmPurpose::Fill)
-        .flat_map(|question| fields(&question.schema))
-        .collect();
-    problems.into_iter().filter(|problem| !problem.is_missing(&asked_for)).collect()
-}
-
-fn declined(question: &Confirm, action: InputAction) -> String {
-    let how = match action {
-        InputAction::Cancel => "The question was closed without an answer",
-        InputAction::Decline | InputAction::Accept => "The answer was no",
-    };
-    format!("{how}: \"{}\". The job was not started.", question.message)
-}
-
-pub(super) fn call_error(error: CallError) -> RpcError {
-    match error {
-        CallError::UnknownTool
-        | CallError::KeyConflict
-        | CallError::NameTaken
-        | CallError::BadName
-        | CallError::ArgumentsTooLarge { .. } => RpcError::invalid_params(error.to_string()),
-        // Nobody knows when one of them ends; a client that comes back soon loses nothing.
-        CallError::TooManyTasks { .. } => RpcError::limited(error.to_string(), 5),
-        CallError::ShuttingDown => RpcError::shutting_down(),
-        CallError::Store(error) => store_error(&error),
-        CallError::Fault(error) => {
-            let data = error_data(&error);
-            RpcError::internal(error.message).with_data(data)
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::mcp::jsonrpc;
 use crate::mcp::wire::{Frame, Subscription, TaskView};
 
 use super::Asked;
-use super::tasks::store_error;
+use crate::mcp::dialects::said::store_error;
 
 /// Tasks on one stream.
 const MOST: usize = 1000;

@@ -15,11 +15,12 @@ use crate::mcp::frontend::{Reply, Streams};
 use crate::mcp::jsonrpc;
 use crate::mcp::limits::Slot;
 use crate::mcp::seal::Carried;
-use crate::mcp::wire::{Around, InputRequired, ProgressParams, ResultView, error_data};
+use crate::mcp::wire::{Around, InputRequired, ResultView, error_data};
 
 use super::Asked;
-use super::call::{call_error, comes_back_until};
-use super::tasks::access_error;
+use super::call::comes_back_until;
+use crate::mcp::dialects::said::{access_error, call_error};
+use crate::mcp::progress::Progressing;
 
 /// News that may wait for the client; more are dropped, they are a courtesy.
 const WAITING: usize = 16;
@@ -63,7 +64,7 @@ impl Asked<'_> {
         self.shared.supervisor.spawn("plain call", async move {
             let _slot = slot;
             let (updates, mut news) = mpsc::channel(WAITING);
-            let mut progress = Progressing { token, last: None };
+            let mut progress = Progressing::new(token);
             let answer = wait(shared, owner, running, Some(updates));
             tokio::pin!(answer);
             let answer = loop {
@@ -88,28 +89,6 @@ impl Asked<'_> {
             messages.send(last.into()).await.ok();
         });
         Ok(Reply::Stream(stream))
-    }
-}
-
-/// Turns updates into progress notifications whose number only grows (MCP, "Progress").
-struct Progressing {
-    token: Box<RawValue>,
-    last: Option<f64>,
-}
-
-impl Progressing {
-    fn notification(&mut self, update: &Update) -> Option<Bytes> {
-        let (progress, total) = match update.progress {
-            Some(counts) => (counts.done, counts.total),
-            // Where nobody counts, the notifications themselves are counted.
-            None => (self.last.map_or(0.0, |last| last + 1.0), None),
-        };
-        if self.last.is_some_and(|last| progress <= last) {
-            return None;
-        }
-        self.last = Some(progress);
-        let params = ProgressParams { progress_token: &self.token, progress, total, message: update.message.as_deref() };
-        Some(jsonrpc::notification("notifications/progress", &params))
     }
 }
 

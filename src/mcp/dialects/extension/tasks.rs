@@ -13,6 +13,8 @@ use crate::mcp::limits::Looked;
 use crate::mcp::wire::{Acknowledged, Frame, TaskView};
 
 use super::Asked;
+use crate::mcp::dialects::said::access_error;
+use crate::mcp::questions::place_of;
 
 /// How long the acknowledgement of a cancel waits for the job to stop, so that a client that looks straight after sees what became of
 /// it. A provider that takes longer holds nobody up: the wish is durable, and the task settles when the job does (requirement F2).
@@ -94,22 +96,9 @@ pub(super) fn read_answers(task: &Task, given: &Answers<'_>) -> Result<InputAnsw
     let mut answers = InputAnswers::new();
     for (key, slot) in task.open_inputs() {
         if let Some(raw) = given.get(key) {
-            let answer = read_answer(key, &slot.request.kind, raw)?;
+            let answer = read_answer(&place_of(key), &slot.request.kind, raw)?;
             answers.insert(key.clone(), as_approval(&slot.request.kind, answer));
         }
     }
     Ok(answers)
-}
-
-/// Unknown, someone else's and expired look the same (requirement I1).
-pub(super) fn access_error(error: AccessError) -> RpcError {
-    match error {
-        AccessError::NotFound => RpcError::invalid_params(AccessError::NotFound.to_string()),
-        AccessError::Store(error) => store_error(&error),
-    }
-}
-
-pub(super) fn store_error(error: &crate::store::StoreError) -> RpcError {
-    tracing::error!(%error, "the store failed");
-    RpcError::internal("the gateway's store failed; try again")
 }

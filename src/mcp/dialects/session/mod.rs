@@ -1,7 +1,14 @@
 //! What all protocol versions before 2026-07-28 share: `initialize`, `ping`, the list of tools, and which dialect of tasks a request
 //! speaks.
 
+mod ask;
+mod confirm;
+mod follow;
 mod initialize;
+mod outcome;
+mod prepare;
+mod stream;
+mod tasks;
 
 use std::sync::Arc;
 
@@ -14,11 +21,19 @@ use crate::mcp::error::RpcError;
 use crate::mcp::frontend::{Reply, RequestContext, Verb};
 use crate::mcp::jsonrpc::{self, Request, Response};
 use crate::mcp::listing::Audience;
+use crate::mcp::live::Here;
 use crate::mcp::params::Params;
 use crate::mcp::sessions::{Abilities, Revision, Session};
 
+pub(super) use ask::shown_id;
+pub(super) use confirm::Confirmed;
+pub(super) use follow::{Follow, Followed};
+pub(super) use outcome::tool_error;
+pub(super) use prepare::{Call, Prepared};
+pub(super) use stream::{Form, Outlet};
+
 /// One request in a session, or one that names none.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Spoken {
     pub(super) shared: Arc<Shared>,
     pub(super) context: RequestContext,
@@ -34,6 +49,11 @@ impl Spoken {
     /// Whether the version has tasks of its own: the `core` dialect.
     pub(super) fn has_tasks(&self) -> bool {
         self.revision >= Revision::November2025
+    }
+
+    /// What is in memory of the session; `None` outside of one.
+    pub(super) fn here(&self) -> Option<Arc<Here>> {
+        self.session.as_deref().map(|nonce| self.shared.live.session(nonce))
     }
 
     /// What is agreed on with the sender of a message.

@@ -1,0 +1,81 @@
+//! Tasks as 2025-11-25 shows them.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::domain::{Outcome, Part, Status, Task, ToolResult};
+use crate::mcp::dialects::session::shown_id;
+use crate::mcp::wire::{Shown, millis, status_message};
+
+/// Characters of a status message that are taken from a job's own words.
+const LONGEST: usize = 300;
+
+/// The key under which messages name the task that they are about.
+pub(in crate::mcp::dialects) const RELATED: &str = "io.modelcontextprotocol/related-task";
+
+/// The word for where a task stands. A job that ran and failed is `failed` here (requirement B4).
+pub(in crate::mcp::dialects) fn status(task: &Task) -> Status {
+    match task.outcome() {
+        Some(Outcome::Result(result)) if result.is_error => Status::Failed,
+        Some(_) | None => task.status(),
+    }
+}
+
+/// What people read of a task. Clients of this version do not fetch the result of a failed task, so the cause is in here.
+fn message(task: &Task) -> Option<Cow<'_, str>> {
+    match task.outcome() {
+        Some(Outcome::Result(result)) if result.is_error => first_text(result).or_else(|| status_message(task)),
+        Some(Outcome::Error(error)) => Some(Cow::Borrowed(&error.message)),
+        Some(Outcome::Result(_) | Outcome::Cancelled) | None => status_message(task),
+    }
+}
+
+fn first_text(result: &ToolResult) -> Option<Cow<'_, str>> {
+    let text = result.output.parts.iter().find_map(|part| match part {
+        Part::Text(text) if !text.trim().is_empty() => Some(text.trim()),
+        _ => None,
+    })?;
+    Some(match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or(text))),
+        None => Cow::Borrowed(text),
+    })
+}
+
+/// What has to differ for a change of the status to be worth a notification.
+pub(in crate::mcp::dialects) fn gist(task: &Task) -> (Status, Option<String>) {
+    (status(task), message(task).map(Cow::into_owned))
+}
+
+/// A task on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::mcp::dialects) struct View<'a> {
+    task: &'a Task,
+    interval: Duration,
+}
+
+impl<'a> View<'a> {
+    /// `interval` is how soon it is worth asking again.
+    pub(in crate::mcp::dialects) const fn new(task: &'a Task, interval: Duration) -> Self {
+        Self { task, interval }
+    }
+}
+
+impl Serialize for View<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let task = self.task;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("taskId", &shown_id(task))?;
+        map.serialize_entry("status", status(task).as_str())?;
+        if let Some(message) = message(task) {
+            map.serialize_entry("statusMessage", &message)?;
+        }
+        map.serialize_entry("createdAt", &Shown(task.created_at))?;
+        map.serialize_entry("lastUpdatedAt", &Shown(task.updated_at))?;
+        map.serialize_entry("ttl", &task.ttl.map(millis))?;
+        map.serialize_entry("pollInterval", &millis(self.interval).max(1))?;
+        map.end()
+    }
+}
