@@ -18,15 +18,17 @@ use crate::engine::Supervisor;
 /// How connections are bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Connections at the same time; more wait to be accepted.
+    /// Connections at the same time; more wait to be accepted. A stream is one, and costs about 20 KiB.
     pub connections: usize,
     /// How long the head of a request may take to arrive.
     pub head_timeout: Duration,
+    /// Bytes of the head of a request, and of what a connection holds in its buffers each way.
+    pub buffer_bytes: usize,
 }
 
 impl Default for ConnectionLimits {
     fn default() -> Self {
-        Self { connections: 10_000, head_timeout: Duration::from_secs(15) }
+        Self { connections: 16_000, head_timeout: Duration::from_secs(15), buffer_bytes: 64 * 1024 }
     }
 }
 
@@ -44,6 +46,12 @@ pub async fn serve(
     let slots = Arc::new(Semaphore::new(limits.connections));
     let stopping = supervisor.stopping().clone();
     loop {
+        if slots.available_permits() == 0 {
+            tracing::warn!(
+                connections = limits.connections,
+                "all connections are taken; the next one waits for one of them to end"
+            );
+        }
         let accepted = tokio::select! {
             () = stopping.cancelled() => return,
             slot = slots.clone().acquire_owned() => slot.map(|slot| (slot, listener.accept())),
@@ -71,6 +79,7 @@ pub async fn serve(
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(limits.head_timeout)
+                .max_buf_size(limits.buffer_bytes)
                 .serve_connection(TokioIo::new(stream), service);
             tokio::pin!(connection);
             let ended = tokio::select! {

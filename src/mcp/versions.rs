@@ -1,7 +1,7 @@
 //! Which protocol version a message speaks, and so which dialects may answer it: decided anew for every message.
 
 use super::error::RpcError;
-use super::headers::McpHeaders;
+use super::headers::{HeaderText, McpHeaders};
 use super::params::Params;
 use super::sessions::Revision;
 
@@ -26,7 +26,13 @@ pub(crate) enum Era {
 /// -32022 for a version that is not served.
 pub(crate) fn era(params: &Params<'_>, headers: Option<&McpHeaders>) -> Result<Era, RpcError> {
     let claimed = params.meta.protocol_version()?;
-    let header = headers.and_then(|headers| headers.protocol_version.one());
+    let header = match (claimed.as_deref(), headers.map(|headers| &headers.protocol_version)) {
+        // An intermediary may have acted on any of them. Where the body says it, too, the newest version's check of headers tells.
+        (None, Some(HeaderText::Repeated | HeaderText::Unreadable)) => {
+            return Err(RpcError::refused(400, "header `MCP-Protocol-Version` was sent more than once, or holds no version"));
+        }
+        (_, header) => header.and_then(HeaderText::one),
+    };
     match (claimed.as_deref(), header) {
         // Only the newest version says it twice, so its check of headers has to say that they differ.
         (Some(body), Some(header)) if body != header => Ok(Era::Stateless),

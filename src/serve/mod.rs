@@ -7,6 +7,7 @@ mod frames;
 mod holder;
 mod link;
 mod message;
+mod open_files;
 mod operator;
 mod plan;
 mod server;
@@ -86,7 +87,9 @@ pub async fn http(plan: Arc<Plan>, stop: CancellationToken, ready: impl FnOnce(R
         clock: world.clock.clone(),
     });
     let connections = supervisor.part();
-    let serving = http::serve(listener, router, ConnectionLimits::default(), world.clock.clone(), connections.clone());
+    let limits = ConnectionLimits::default();
+    let connection_limits = ConnectionLimits { connections: open_files::room_for(limits.connections), ..limits };
+    let serving = http::serve(listener, router, connection_limits, world.clock.clone(), connections.clone());
     // The socket takes connections already; they are served from the next line on.
     ready(Ready { address, holder: switch.holder() });
     connections.spawn("http", serving);

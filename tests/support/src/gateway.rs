@@ -66,6 +66,12 @@ impl Setup {
         self.folder.join(format!("command{}.out", self.outputs.fetch_add(1, Ordering::Relaxed)))
     }
 
+    /// The port that it listens on.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The address of its MCP endpoint.
     #[must_use]
     pub fn url(&self) -> String {
@@ -118,6 +124,12 @@ impl Gateway {
     /// Asks it to end, as an operator does, and waits for it.
     pub fn stop(mut self) -> ExitStatus {
         self.process.stop()
+    }
+
+    /// The process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
     }
 
     /// What it has printed, over all starts in this folder.

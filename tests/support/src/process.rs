@@ -68,6 +68,12 @@ impl Process {
         Self { name: name.to_owned(), child, output: output.to_owned(), leads: true }
     }
 
+    /// Its number.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it has printed so far.
     #[must_use]
     pub fn output(&self) -> String {
