@@ -150,10 +150,13 @@ fn no_envelope(text: &str, error: &serde_json::Error) -> RpcError {
     RpcError::invalid_request(format!("this is no JSON-RPC message: {error}"))
 }
 
-/// MCP allows strings and integers (schema `RequestId`); anything else could not be sent back under that schema.
-fn is_request_id(id: &RawValue) -> bool {
+/// MCP allows strings and integers (schema `RequestId` and `ProgressToken`); anything else could not be sent back under that schema. Half
+/// of a surrogate pair is no text: many readers would refuse the message that repeats it.
+pub(crate) fn is_request_id(id: &RawValue) -> bool {
     let text = id.get();
-    text.starts_with('"') || (text.starts_with(|c: char| c == '-' || c.is_ascii_digit()) && !text.contains(['.', 'e', 'E']))
+    let is_text = || !text.contains('\\') || serde_json::from_str::<Text<'_>>(text).is_ok();
+    (text.starts_with('"') && is_text())
+        || (text.starts_with(|c: char| c == '-' || c.is_ascii_digit()) && !text.contains(['.', 'e', 'E']))
 }
 
 /// A successful answer.

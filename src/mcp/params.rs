@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::error::{RpcError, TASKS_EXTENSION};
-use super::jsonrpc::{LONGEST_ID, Text};
+use super::jsonrpc::{LONGEST_ID, Text, is_request_id};
 use super::strict::StrictObject;
 use crate::domain::ClientCapability;
 
@@ -198,10 +198,7 @@ impl<'a> Meta<'a> {
             Some(token) if token.get().len() > LONGEST_ID => {
                 Err(RpcError::invalid_params(format!("`params._meta.progressToken` is longer than {LONGEST_ID} bytes")))
             }
-            Some(token)
-                if token.get().starts_with(['{', '[', 't', 'f'])
-                    || token.get().contains('.') && !token.get().starts_with('"') =>
-            {
+            Some(token) if !is_request_id(token) => {
                 Err(RpcError::invalid_params("`params._meta.progressToken` has to be a string or an integer"))
             }
             token => Ok(token),

@@ -7,6 +7,7 @@ mod calls;
 mod client;
 mod fuzz;
 mod headers;
+mod hostile;
 mod listen;
 mod plain;
 mod provider;
