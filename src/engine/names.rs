@@ -34,6 +34,9 @@ impl Core {
             if !task.is_ended() || task.owes_cancel() {
                 return Err(DeleteError::Running);
             }
+            if !self.policy(&task).deletable {
+                return Err(DeleteError::Kept);
+            }
             // An ended task changes seldom; one that has changed meanwhile is looked at again.
             if self.store.purge(&[(task.id, task.revision)]).await? == 1 {
                 tracing::info!(task = ?id, owner = %task.owner, by = %Cause::from(scope), "task deleted");

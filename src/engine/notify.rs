@@ -1,9 +1,12 @@
 //! Who waits for changes of tasks, and how the changes reach them. A courtesy: the store is the truth (requirement D4).
+//!
+//! A [`Wait`] is for the many who block on one task: all of one task share one channel, which keeps the newest state alone. A
+//! [`Watch`] is for whoever follows several tasks: it has a mailbox of its own.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::{Revision, Task, TaskId};
@@ -11,8 +14,27 @@ use crate::domain::{Revision, Task, TaskId};
 /// Hands every visible change to those who watch the task.
 #[derive(Debug)]
 pub(super) struct Hub {
-    watchers: Mutex<HashMap<TaskId, Vec<Weak<Mailbox>>>>,
+    topics: Mutex<HashMap<TaskId, Topic>>,
     closed: CancellationToken,
+}
+
+/// Those who want news of one task.
+#[derive(Debug, Default)]
+struct Topic {
+    /// The channel of all who block on it, while there are any.
+    shared: Option<watch::Sender<Option<Arc<Task>>>>,
+    /// Mailboxes by their address, so that each is found again at once, however many there are.
+    mailboxes: HashMap<usize, Weak<Mailbox>>,
+}
+
+impl Topic {
+    /// Forgets the shared channel once nobody has it; says whether nobody is left at all.
+    fn is_deserted(&mut self) -> bool {
+        if self.shared.as_ref().is_some_and(watch::Sender::is_closed) {
+            self.shared = None;
+        }
+        self.shared.is_none() && self.mailboxes.is_empty()
+    }
 }
 
 /// What one watcher has not taken yet: at most one state a task, the newest, so that a slow watcher costs no more than a quick one.
@@ -27,19 +49,25 @@ struct Mailbox {
 #[derive(Debug, Default)]
 struct Waiting {
     order: VecDeque<TaskId>,
-    newest: HashMap<TaskId, Arc<Task>>,
-    seen: HashMap<TaskId, Revision>,
+    tasks: HashMap<TaskId, Seen>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    revision: Revision,
+    /// What has not been taken yet.
+    newest: Option<Arc<Task>>,
 }
 
 impl Mailbox {
     fn put(&self, task: &Arc<Task>) {
         let mut waiting = lock(&self.waiting);
         // Two commits may be handed on in the wrong order; the older one is no news.
-        if waiting.seen.get(&task.id).is_some_and(|seen| *seen >= task.revision) {
+        if waiting.tasks.get(&task.id).is_some_and(|seen| seen.revision >= task.revision) {
             return;
         }
-        waiting.seen.insert(task.id, task.revision);
-        if waiting.newest.insert(task.id, task.clone()).is_none() {
+        let seen = Seen { revision: task.revision, newest: Some(task.clone()) };
+        if waiting.tasks.insert(task.id, seen).is_none_or(|before| before.newest.is_none()) {
             waiting.order.push_back(task.id);
         }
         self.filled.notify_one();
@@ -48,35 +76,91 @@ impl Mailbox {
     fn take(&self) -> Option<Arc<Task>> {
         let mut waiting = lock(&self.waiting);
         let id = waiting.order.pop_front()?;
-        waiting.newest.remove(&id)
+        waiting.tasks.get_mut(&id)?.newest.take()
     }
 }
 
 impl Hub {
     pub(super) fn new(closed: CancellationToken) -> Self {
-        Self { watchers: Mutex::default(), closed }
+        Self { topics: Mutex::default(), closed }
     }
 
-    /// Hands a task on to its watchers; a change that callers do not see only to those who want everything.
+    /// Hands a task on to those who want news of it; a change that callers do not see only to those who want everything.
     pub(super) fn publish(&self, task: &Arc<Task>, visible: bool) {
-        let mailboxes: Vec<Arc<Mailbox>> = match lock(&self.watchers).get(&task.id) {
-            Some(watchers) => watchers.iter().filter_map(Weak::upgrade).collect(),
-            None => return,
+        let mailboxes: Vec<Arc<Mailbox>> = {
+            let topics = lock(&self.topics);
+            let Some(topic) = topics.get(&task.id) else { return };
+            if let Some(shared) = topic.shared.as_ref().filter(|_| visible) {
+                shared.send_if_modified(|newest| {
+                    let is_news = newest.as_ref().is_none_or(|before| before.revision < task.revision);
+                    if is_news {
+                        *newest = Some(task.clone());
+                    }
+                    is_news
+                });
+            }
+            topic.mailboxes.values().filter_map(Weak::upgrade).collect()
         };
         for mailbox in mailboxes.iter().filter(|mailbox| visible || mailbox.everything) {
             mailbox.put(task);
         }
     }
 
+    /// A wait for one task; what it is now has to be read after this call, so that nothing is missed.
+    pub(super) fn wait(self: &Arc<Self>, id: TaskId) -> Wait {
+        let mut topics = lock(&self.topics);
+        let shared = topics.entry(id).or_default().shared.get_or_insert_with(|| watch::Sender::new(None));
+        Wait { news: Some(shared.subscribe()), hub: self.clone(), id }
+    }
+
     /// A watch of these tasks; what they are now has to be put in by [`Watch::start_with`] after this call, so that nothing is missed.
     pub(super) fn watch(self: &Arc<Self>, ids: &[TaskId], everything: bool) -> Watch {
         let mailbox = Arc::new(Mailbox { everything, ..Mailbox::default() });
-        let mut watchers = lock(&self.watchers);
+        let watch = Watch { hub: self.clone(), mailbox, ids: ids.to_vec() };
+        let mut topics = lock(&self.topics);
         for id in ids {
-            watchers.entry(*id).or_default().push(Arc::downgrade(&mailbox));
+            topics.entry(*id).or_default().mailboxes.insert(watch.address(), Arc::downgrade(&watch.mailbox));
         }
-        drop(watchers);
-        Watch { hub: self.clone(), mailbox, ids: ids.to_vec() }
+        drop(topics);
+        watch
+    }
+
+    fn leave(&self, id: &TaskId, leave: impl FnOnce(&mut Topic)) {
+        let mut topics = lock(&self.topics);
+        if let Some(topic) = topics.get_mut(id) {
+            leave(topic);
+            if topic.is_deserted() {
+                topics.remove(id);
+            }
+        }
+    }
+}
+
+/// Visible changes of one task. A slow reader skips to the newest state.
+#[derive(Debug)]
+pub(super) struct Wait {
+    /// `None` only while it is dropped.
+    news: Option<watch::Receiver<Option<Arc<Task>>>>,
+    hub: Arc<Hub>,
+    id: TaskId,
+}
+
+impl Wait {
+    /// The next change; `None` once the engine stops. May be dropped and called again: nothing is lost.
+    pub(super) async fn next(&mut self) -> Option<Arc<Task>> {
+        let news = self.news.as_mut()?;
+        tokio::select! {
+            biased;
+            changed = news.changed() => changed.ok().and_then(|()| news.borrow_and_update().clone()),
+            () = self.hub.closed.cancelled() => None,
+        }
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        let news = self.news.take();
+        self.hub.leave(&self.id, |_| drop(news));
     }
 }
 
@@ -89,7 +173,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The tasks that are watched: those of the asked for that the owner has.
+    /// The tasks that are watched: those of the asked for that are in the scope.
     #[must_use]
     pub fn ids(&self) -> &[TaskId] {
         &self.ids
@@ -115,28 +199,23 @@ impl Watch {
 
     /// Watches these of the tasks alone.
     pub(super) fn keep(&mut self, ids: &[TaskId]) {
-        let dropped: Vec<TaskId> = self.ids.iter().filter(|id| !ids.contains(id)).copied().collect();
-        self.leave(&dropped);
+        self.ids.iter().filter(|id| !ids.contains(id)).for_each(|id| self.leave(id));
         self.ids.retain(|id| ids.contains(id));
     }
 
-    fn leave(&self, ids: &[TaskId]) {
-        let mut watchers = lock(&self.hub.watchers);
-        for id in ids {
-            if let Some(of_task) = watchers.get_mut(id) {
-                of_task.retain(|mailbox| !std::ptr::eq(mailbox.as_ptr(), Arc::as_ptr(&self.mailbox)));
-                if of_task.is_empty() {
-                    watchers.remove(id);
-                }
-            }
-        }
+    /// Where the mailbox lies; nobody else's does while this lives.
+    fn address(&self) -> usize {
+        Arc::as_ptr(&self.mailbox).addr()
+    }
+
+    fn leave(&self, id: &TaskId) {
+        self.hub.leave(id, |topic| drop(topic.mailboxes.remove(&self.address())));
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let ids = std::mem::take(&mut self.ids);
-        self.leave(&ids);
+        self.ids.iter().for_each(|id| self.leave(id));
     }
 }
 

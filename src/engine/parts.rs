@@ -231,6 +231,9 @@ pub enum DeleteError {
     /// It has not ended, or its job has yet to be told to stop.
     #[error("this task's job may still run; cancel it, or wait for its end, and delete the task then")]
     Running,
+    /// The operator keeps the tasks of this tool.
+    #[error("tasks of this tool are kept until the end of their life; this one goes by itself")]
+    Kept,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -93,12 +93,12 @@ impl Core {
         until: Timestamp,
         updates: Option<mpsc::Sender<Arc<Task>>>,
     ) -> Result<Arc<Task>, AccessError> {
-        let mut watch = self.hub.watch(&[*id], false);
+        let mut wait = self.hub.wait(*id);
         let mut task = self.get(scope, id).await?;
         while !task.is_ended() {
             tokio::select! {
                 biased;
-                next = watch.next() => match next {
+                next = wait.next() => match next {
                     Some(next) if next.revision > task.revision => task = next,
                     Some(_) => continue,
                     None => break,

@@ -8,6 +8,7 @@ mod calling;
 mod fake;
 mod handing_over;
 mod keeping;
+mod naming;
 mod polling;
 mod rig;
 mod simulation;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobgate::domain::{Cause, JobRef, Revision, Scope, Task, TaskId, TaskState};
+use jobgate::domain::{Cause, JobRef, Names, Principal, RequestName, Revision, Scope, Task, TaskId, TaskState};
 use jobgate::store::{Created, ListQuery, StoreError, TaskStore};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -17,7 +17,7 @@ const LEASE: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Debug)]
 enum Step {
-    Create { number: u64, key: Option<u8>, bob: bool },
+    Create { number: u64, key: Option<u8>, bob: bool, client_id: Option<u8>, join: Option<u8>, request: Option<u8> },
     Commit { number: u64, stale: bool, to: u8, due: Option<i64> },
     Claim { limit: usize },
     Release { number: u64 },
@@ -29,9 +29,12 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let number = || 0..12_u64;
+    let name = || proptest::option::weighted(0.4, 0..3_u8);
     let due = proptest::option::of(0..60_i64);
     prop_oneof![
-        4 => (number(), proptest::option::of(0..4_u8), any::<bool>()).prop_map(|(number, key, bob)| Step::Create { number, key, bob }),
+        4 => (number(), name(), any::<bool>(), name(), name(), name()).prop_map(|(number, key, bob, client_id, join, request)| {
+            Step::Create { number, key, bob, client_id, join, request }
+        }),
         6 => (number(), proptest::bool::weighted(0.1), 0..4_u8, due)
             .prop_map(|(number, stale, to, due)| Step::Commit { number, stale, to, due }),
         3 => (1..5_usize).prop_map(|limit| Step::Claim { limit }),
@@ -41,6 +44,10 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (1..15_i64).prop_map(|ms| Step::Wait { ms }),
         1 => Just(Step::Reopen),
     ]
+}
+
+fn name_of(request: u8) -> RequestName {
+    RequestName { session: (request > 0).then(|| "s".to_owned()), id: request.to_string() }
 }
 
 /// What the store should hold.
@@ -63,7 +70,15 @@ impl Model {
 
     async fn step(&mut self, store: &dyn TaskStore, step: &Step) {
         match *step {
-            Step::Create { number, key, bob } => self.create(store, number, key, bob).await,
+            Step::Create { number, key, bob, client_id, join, request } => {
+                let plain = key.map_or_else(|| task(number), |key| keyed(number, &key.to_string()));
+                let named = plain.with_names(Names {
+                    client_id: client_id.map(|name| name.to_string()),
+                    request: request.map(name_of),
+                    join: join.map(|name| [name; 32]),
+                });
+                self.create(store, if bob { Task { owner: owner("bob"), ..named } } else { named }).await;
+            }
             Step::Commit { number, stale, to, due } => self.commit(store, number, stale, to, due).await,
             Step::Claim { limit } => {
                 let expected: Vec<_> = self.claimable().into_iter().take(limit).collect();
@@ -99,17 +114,24 @@ impl Model {
         }
     }
 
-    async fn create(&mut self, store: &dyn TaskStore, number: u64, key: Option<u8>, bob: bool) {
-        let plain = key.map_or_else(|| task(number), |key| keyed(number, &key.to_string()));
-        let new = if bob { Task { owner: owner("bob"), ..plain } } else { plain };
-        let same =
-            |there: &&Arc<Task>| new.caller_key.is_some() && there.caller_key == new.caller_key && there.owner == new.owner;
-        let twin = self.tasks.values().find(same).cloned();
+    fn find(&self, owner: &Principal, wanted: impl Fn(&Task) -> bool) -> Option<Arc<Task>> {
+        let found = self.tasks.values().filter(|task| task.owner == *owner && wanted(task));
+        found.max_by_key(|task| (task.created_at, task.id)).cloned()
+    }
+
+    async fn create(&mut self, store: &dyn TaskStore, new: Task) {
+        let twin = self.find(&new.owner, |there| new.caller_key.is_some() && there.caller_key == new.caller_key);
+        let names = &new.names;
+        let taken = self.find(&new.owner, |there| names.client_id.is_some() && there.names.client_id == names.client_id);
+        let shared = self.find(&new.owner, |there| there.is_joinable() && there.names.join == names.join);
         let made = store.create(new.clone(), None, Cause::Operator).await;
-        match (twin, self.tasks.contains_key(&new.id)) {
-            (Some(twin), _) => assert!(matches!(made, Ok(Created::Existing(there)) if there == twin)),
-            (None, true) => assert_eq!(made.unwrap_err(), StoreError::Stale(new.id)),
-            (None, false) => {
+        match (twin, taken, shared, self.tasks.contains_key(&new.id)) {
+            (Some(there), _, _, _) | (None, None, Some(there), _) => {
+                assert!(matches!(made, Ok(Created::Existing(made)) if made == there));
+            }
+            (None, Some(_), _, _) => assert_eq!(made.unwrap_err(), StoreError::NameTaken),
+            (None, None, None, true) => assert_eq!(made.unwrap_err(), StoreError::Stale(new.id)),
+            (None, None, None, false) => {
                 assert!(matches!(made, Ok(Created::New(there)) if *there == new));
                 self.history.insert(new.id, 1);
                 self.tasks.insert(new.id, Arc::new(new));
@@ -120,6 +142,8 @@ impl Model {
     async fn commit(&mut self, store: &dyn TaskStore, number: u64, stale: bool, to: u8, due: Option<i64>) {
         let there = self.tasks.get(&id(number)).cloned();
         let from = there.clone().unwrap_or_else(|| Arc::new(task(number)));
+        // What has ended stays so, whoever commits.
+        let to = if from.is_ended() { 3 } else { to };
         let mut commit = change(&from, |task| {
             task.due_at = due.map(at);
             task.state = match to {
@@ -154,11 +178,27 @@ impl Model {
         }
         let mut all: Vec<_> = self.tasks.values().map(|task| (task.created_at, task.id)).collect();
         all.sort_unstable_by(|a, b| b.cmp(a));
-        let list = store.list(ListQuery { scope: Scope::Everybody, after: None, limit: 99 }).await.unwrap();
-        assert_eq!(list.iter().map(|task| (task.created_at, task.id)).collect::<Vec<_>>(), all);
+        for scope in [Scope::Everybody, Scope::Tenant(owner("root"))] {
+            let list = store.list(ListQuery { scope, after: None, limit: 99 }).await.unwrap();
+            assert_eq!(list.iter().map(|task| (task.created_at, task.id)).collect::<Vec<_>>(), all);
+        }
         for name in ["ann", "bob"] {
             let live = self.tasks.values().filter(|task| task.owner == owner(name) && !task.is_ended()).count();
             assert_eq!(store.count_live(&owner(name)).await.unwrap(), live);
+            let owner = owner(name);
+            for name in 0..3 {
+                let found = |wanted: &dyn Fn(&Task) -> bool| self.find(&owner, wanted).map(|task| task.id);
+                let text = name.to_string();
+                let expected = found(&|task| task.names.client_id.as_ref() == Some(&text));
+                assert_eq!(store.find_by_client_id(&owner, &text).await.unwrap(), expected);
+                let expected = found(&|task| task.names.request == Some(name_of(name)));
+                assert_eq!(store.find_by_request(&owner, &name_of(name)).await.unwrap(), expected);
+                let expected = found(&|task| task.is_joinable() && task.names.join == Some([name; 32]));
+                assert_eq!(store.find_by_join(&owner, &task(1).tool, &[name; 32]).await.unwrap(), expected);
+            }
+            let own: Vec<_> = all.iter().filter(|(_, id)| self.tasks[id].owner == owner).copied().collect();
+            let list = store.list(ListQuery { scope: Scope::from(&owner), after: None, limit: 99 }).await.unwrap();
+            assert_eq!(list.iter().map(|task| (task.created_at, task.id)).collect::<Vec<_>>(), own);
         }
         for job in ["0", "1", "2", "all", "4711"] {
             let stand = self.tasks.values().filter(|task| task.job().is_some_and(|of| of.id() == job));
@@ -173,7 +213,7 @@ impl Model {
     }
 }
 
-/// S1–S16 together, in whatever order.
+/// S1–S22 together, in whatever order.
 pub(crate) async fn any_sequence_of_operations_ends_as_the_model_says<H: Harness>(_: H) {
     let mut runner = TestRunner::deterministic();
     let steps = proptest::collection::vec(step(), 1..80);

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use jobgate::domain::{JobRef, ManualClock, Principal, ProviderName, Scope, Status, TaskState};
+use jobgate::domain::{
+    Cause, JobRef, LifeFrom, ManualClock, Names, Principal, ProviderName, RequestName, Scope, Status, Task, TaskState,
+};
 use jobgate::store::sled::{self, OpenReport, SledStore};
-use jobgate::store::{ListQuery, TaskStore};
+use jobgate::store::{Created, ListQuery, TaskStore};
 
 use super::support::{at, bodies, ended, expected, fill, filled, id, open, options, task, try_open};
 
@@ -97,6 +99,34 @@ async fn an_export_is_imported_whole_or_not_at_all() {
         assert!(refused.contains(why) && refused.contains("all.jsonl"), "{refused}");
         assert!(!empty.join("sled").exists());
     }
+}
+
+/// Names and the rows that find tasks by them are part of an export, and of what `verify` compares.
+#[tokio::test]
+async fn an_export_keeps_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, fresh, file) = (dir.path().join("data"), dir.path().join("fresh"), dir.path().join("all.jsonl"));
+    let store = open(&data);
+    let ann = Principal::new("tenant", "ann");
+    let request = RequestName { session: None, id: "7".to_owned() };
+    let names = Names { client_id: Some("mine".to_owned()), request: Some(request.clone()), join: Some([3; 32]) };
+    let named = Task { life_from: LifeFrom::End, ..task(1, 20).with_names(names) };
+    let made = store.create(named, None, Cause::Operator).await.unwrap();
+    let Created::New(made) = made else { panic!("{made:?}") };
+    store.export_to(&file).await.unwrap();
+    store.close().await.unwrap();
+    assert_eq!(sled::verify(&options(&data)).unwrap().problems, Vec::<String>::new());
+
+    sled::import(&options(&fresh), &file).unwrap();
+    let copy = open(&fresh);
+    assert_eq!(copy.get(&id(1)).await.unwrap(), Some(made.clone()));
+    assert_eq!(copy.find_by_client_id(&ann, "mine").await.unwrap(), Some(id(1)));
+    assert_eq!(copy.find_by_request(&ann, &request).await.unwrap(), Some(id(1)));
+    assert_eq!(copy.find_by_join(&ann, &made.tool, &[3; 32]).await.unwrap(), Some(id(1)));
+    let tenants = ListQuery { scope: Scope::Tenant(Principal::new("tenant", "root")), after: None, limit: 9 };
+    assert_eq!(copy.list(tenants).await.unwrap(), [made]);
+    copy.close().await.unwrap();
+    assert_eq!(sled::verify(&options(&fresh)).unwrap().problems, Vec::<String>::new());
 }
 
 /// A file of the first format stays readable.

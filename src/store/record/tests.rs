@@ -10,8 +10,8 @@ use super::*;
 use crate::domain::Cause;
 use crate::domain::{
     CallerKey, CancelProgress, Cancellation, ErrorKind, Fault, IdempotencyKey, InputAction, InputAnswer, InputKind,
-    InputProgress, InputRequest, InputSlot, JobOutput, JobRef, NewTask, Outcome, Part, Principal, Progress, ProviderName,
-    Revision, TaskState, Timestamp, ToolName, ToolResult, Troubles,
+    InputProgress, InputRequest, InputSlot, JobOutput, JobRef, LifeFrom, Names, NewTask, Outcome, Part, Principal, Progress,
+    ProviderName, RequestName, Revision, TaskState, Timestamp, ToolName, ToolResult, Troubles,
 };
 use crate::store::AuditEntry;
 
@@ -86,6 +86,30 @@ fn the_written_form_is_that_of_the_checked_in_record() {
     let file: Value = serde_json::from_str(include_str!("../../../tests/fixtures/store/v1-record.json")).unwrap();
     let written: Value = serde_json::from_slice(&encode(&kept()).record).unwrap();
     assert_eq!(written, file["records"][0]);
+}
+
+/// Names and lives that count from the end came later: what has none is written as before, and what has is read back whole.
+#[test]
+fn names_are_kept_beside_the_first_form() {
+    let names = Names {
+        client_id: Some("mine".to_owned()),
+        request: Some(RequestName { session: Some("s".to_owned()), id: "7".to_owned() }),
+        join: Some([0xcd; 32]),
+    };
+    let task = Task { names, life_from: LifeFrom::End, ..kept() };
+    let encoded = encode(&task);
+    let written: Value = serde_json::from_slice(&encoded.record).unwrap();
+    assert_eq!(written["1"]["y"], json!({"c": "mine", "r": ["s", "7"], "j": "cd".repeat(32)}));
+    assert_eq!(written["1"]["h"], json!(true));
+    for some in [
+        task.clone(),
+        Task { names: Names { request: Some(RequestName { session: None, id: String::new() }), ..Names::default() }, ..kept() },
+        Task { names: Names { client_id: Some("\"\u{0}ü".to_owned()), ..Names::default() }, ..kept() },
+    ] {
+        let read = decode(ID, &encode(&some).record, &mut |_, _| Ok(None)).unwrap();
+        assert_eq!(read.task, some);
+    }
+    assert!(encoded.record.len() < 900, "{} bytes", encoded.record.len());
 }
 
 #[test]
