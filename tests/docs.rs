@@ -105,7 +105,14 @@ impl<'a> Reader<'a> {
                     serde_saphyr::from_str::<Value>(&block.text).unwrap_or_else(|error| panic!("{place}: {error}"));
                 }
                 "json" => {
-                    serde_json::from_str::<Value>(&block.text).unwrap_or_else(|error| panic!("{place}: {error}"));
+                    let value: Value = serde_json::from_str(&block.text).unwrap_or_else(|error| panic!("{place}: {error}"));
+                    for server in
+                        ["servers", "mcpServers"].iter().filter_map(|it| value[it].as_object()).flat_map(|it| it.values())
+                    {
+                        let address = server["url"] == format!("http://{DOCUMENTED}/mcp");
+                        let command = server["command"] == "jobgate" && server["args"][0] == "stdio";
+                        assert!(address != command, "{place}: a client finds the gateway by its address or starts it: {server}");
+                    }
                 }
                 "rust" => assert!(is_crate_documentation(self.document), "{place}: no crate compiles this block"),
                 "text" => {}
@@ -134,11 +141,22 @@ impl<'a> Reader<'a> {
                 let known = text("Makefile").unwrap().lines().any(|line| line.starts_with(&format!("{target}:")));
                 assert!(known, "{place}: `make {target}` is not in the Makefile");
             }
-            ["claude", "mcp", "add", "--transport", "http", _, url] => {
+            ["claude", "mcp", "add", "--transport", "http", _, url, ref header @ ..] => {
                 assert_eq!(url, format!("http://{DOCUMENTED}/mcp"), "{place}");
+                assert!(header.is_empty() || header.starts_with(&["--header", "\"Authorization:", "Bearer"]), "{place}: {line}");
                 let gateway = self.gateway.as_ref().unwrap_or_else(|| panic!("{place}: no gateway runs yet"));
                 gateway.wire.rpc("server/discover", Value::Object(serde_json::Map::new())).await.unwrap();
             }
+            ["claude", "mcp", "add", "--transport", "stdio", _, "--", "jobgate", "stdio", ..] => {}
+            ["npx", package, "--cli", target, ..] => {
+                let url = format!("http://{DOCUMENTED}/mcp");
+                assert!(target == url || target == "jobgate", "{place}: {line}");
+                let pinned: Value = serde_json::from_str(&text("tests/clients/node/package.json").unwrap()).unwrap();
+                let (name, version) = package.rsplit_once('@').unwrap();
+                assert_eq!(pinned["dependencies"][name], version, "{place}: the version that is tested");
+            }
+            // What the commands do is tested in `tests/clients`.
+            ["mcpdo", "connect" | "tools/call", ..] => {}
             ["cargo", "nextest" | "test" | "bench", ..] | ["UPDATE_GOLDEN=1", ..] => {}
             [script] if root().join(script).is_file() => {}
             _ => panic!("{place}: nobody knows how to run `{line}`"),
