@@ -42,6 +42,9 @@ impl RpcError {
         Self { code, message: shortened(message.into()), data: None, http, retry_after: None }
     }
 
+    /// The code of parameters that do not fit, a task that is not there among them.
+    pub(crate) const INVALID_PARAMS: i64 = -32602;
+
     /// The code.
     #[must_use]
     pub const fn code(&self) -> i64 {
@@ -148,6 +151,11 @@ impl RpcError {
         let names: Vec<&str> = missing.iter().map(|one| one.as_str()).collect();
         let message = format!("{what} needs a client that declares `{}` in `initialize`", names.join("`, `"));
         Self::new(-32600, 200, message)
+    }
+
+    /// 2025-11-25: a call that is no task, of a tool whose `execution.taskSupport` is `required` ("Tool-Level Negotiation").
+    pub(crate) fn only_as_task(tool: &str) -> Self {
+        Self::new(-32601, 200, format!("tool `{tool}` has to be called as a task: add `\"task\": {{}}` to `params`"))
     }
 
     /// A protocol version that is not served.

@@ -21,6 +21,7 @@ mod seal;
 mod sessions;
 pub mod stdio;
 mod strict;
+mod ticket;
 mod versions;
 mod wire;
 

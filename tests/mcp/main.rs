@@ -4,6 +4,7 @@
 
 mod basics;
 mod calls;
+mod classic;
 mod client;
 mod fuzz;
 mod headers;
@@ -13,5 +14,6 @@ mod plain;
 mod provider;
 mod questions;
 mod rig;
+mod session_client;
 mod sessions;
 mod tasks;

@@ -33,6 +33,10 @@ pub(crate) fn done(text: &str) -> Observation {
     Observation::new(JobState::Succeeded(JobOutput::text(text)))
 }
 
+pub(crate) fn finished(text: &str, data: Value) -> Observation {
+    Observation::new(JobState::Succeeded(JobOutput::text(text).with_data(data)))
+}
+
 pub(crate) fn running() -> Observation {
     Observation::new(JobState::Running)
 }

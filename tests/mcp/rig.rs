@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jobgate::domain::{
-    CallerLimits, ClientCapability, Clock, Confirm, ConfirmPurpose, ManualClock, PollPolicy, ProviderName, TaskMode, Timestamp,
-    Tool, ToolName, ToolPolicy,
+    CallerLimits, ClientCapability, Clock, Confirm, ConfirmPurpose, Fallback, Join, ManualClock, PollPolicy, ProviderName,
+    TaskMode, Timestamp, Tool, ToolName, ToolPolicy,
 };
 use jobgate::engine::{Engine, EngineLimits, EngineParts, Provider as EngineProvider, ProviderLimits, Supervisor};
 use jobgate::mcp::{Dispatcher, DispatcherParts, Limits};
@@ -15,7 +15,7 @@ use jobgate_adapter_api::FixedRandom;
 use jobgate_test_support::schema::Checker;
 use serde_json::{Value, json};
 
-use crate::provider::{Provider, adapter, asks, counted, done, failed, running};
+use crate::provider::{Provider, adapter, asks, counted, done, failed, finished, running};
 
 const START: i64 = 1_800_000_000_000;
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -27,6 +27,7 @@ pub(crate) struct Rig {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) checker: Checker,
     pub(crate) supervisor: Supervisor,
+    store: Arc<MemoryStore>,
 }
 
 /// A form that asks yes or no.
@@ -74,6 +75,7 @@ fn tools() -> Vec<Tool> {
         tool("stuck", TaskMode::Optional, any()),
         tool("release", TaskMode::Optional, any()),
         tool("survey", TaskMode::Optional, any()),
+        tool("film", TaskMode::Optional, any()),
         tool("think", TaskMode::Never, any()),
         tool("remove", TaskMode::Optional, json!({ "type": "object", "properties": { "path": { "type": "string" } } })),
         tool("wipe", TaskMode::Never, any()),
@@ -105,6 +107,14 @@ fn tools() -> Vec<Tool> {
         let fill = |field: &str| question(field, &format!("Which {field}?"), name_form(field), ConfirmPurpose::Fill);
         match tool.name.as_str() {
             "stuck" => policy.deadline = 60 * SECOND,
+            // What the configuration makes of `mode: required`.
+            "build" => policy.fallback = Fallback::Reject,
+            "film" => {
+                policy.fallback = Fallback::Ticket;
+                policy.join = Join::SameArguments;
+                tool.output_schema =
+                    Some(json!({ "type": "object", "properties": { "url": { "type": "string" } }, "required": ["url"] }));
+            }
             "think" => policy.requires = vec![ClientCapability::Sampling],
             "remove" | "wipe" => policy.confirm = vec![approve("really", "Really remove it?")],
             "order" => policy.confirm = vec![fill("name")],
@@ -121,6 +131,7 @@ fn plans(provider: &Provider) {
         .plan("count", [counted(0.0, 100.0), counted(50.0, 100.0), counted(50.0, 100.0), counted(100.0, 100.0), done("counted")]);
     provider.plan("render", [running(), done("rendered")]);
     provider.plan("build", [running().with_message("compiling"), failed("2 of 40 tests failed")]);
+    provider.plan("film", [running(), finished("filmed", json!({ "url": "https://films.example.com/1" }))]);
     provider.plan("stuck", [running()]);
     provider.plan("release", [asks(&[("approve", yes_or_no())]), done("released")]);
     provider.plan("survey", [asks(&[("first", name_form("name")), ("second", yes_or_no())]), done("thanks")]);
@@ -138,10 +149,27 @@ impl Rig {
         let clock = Arc::new(ManualClock::new(Timestamp::from_millis(START)));
         let provider = Arc::new(Provider::default());
         plans(&provider);
+        Self::over(Arc::new(MemoryStore::new()), provider, clock, limits, 1).await
+    }
+
+    /// The same gateway after a crash: another engine and front end over what the store kept.
+    pub(crate) async fn restarted(self) -> Self {
+        let Self { clock, provider, supervisor, store, .. } = self;
+        supervisor.kill().await;
+        Self::over(store, provider, clock, EngineLimits::default(), 2).await
+    }
+
+    async fn over(
+        store: Arc<MemoryStore>,
+        provider: Arc<Provider>,
+        clock: Arc<ManualClock>,
+        limits: EngineLimits,
+        seed: u64,
+    ) -> Self {
         let supervisor = Supervisor::new(clock.clone());
-        let random = Arc::new(FixedRandom::new(1));
+        let random = Arc::new(FixedRandom::new(seed));
         let parts = EngineParts {
-            store: Arc::new(MemoryStore::new()),
+            store: store.clone(),
             providers: vec![EngineProvider {
                 name: ProviderName::new("farm"),
                 kind: "scripted",
@@ -159,7 +187,7 @@ impl Rig {
         let parts =
             DispatcherParts { engine: engine.clone(), clock: clock.clone(), random, supervisor: supervisor.clone(), limits };
         let dispatcher = Dispatcher::new(parts).await.unwrap();
-        Self { clock, provider, engine, dispatcher, checker: Checker::new(), supervisor }
+        Self { clock, provider, engine, dispatcher, checker: Checker::new(), supervisor, store }
     }
 
     /// Lets everything run that can run without time passing.

@@ -1,4 +1,4 @@
-//! What the gateway sends, held against the protocol's own JSON schemas: those of 2026-07-28 and of the tasks extension.
+//! What the gateway sends, held against the protocol's own JSON schemas: those of 2026-07-28, of the tasks extension and of 2025-11-25.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -12,10 +12,11 @@ use serde_json::{Value, json};
 /// Names the folder that holds `spec/`; without it, a folder `shared` beside the repository or above is looked for.
 const SHARED: &str = "JOBGATE_SHARED";
 
-/// The two schemas.
+/// The schemas.
 pub struct Checker {
     core: Value,
     tasks: Value,
+    november: Value,
     compiled: Mutex<HashMap<(Of, String), Arc<Validator>>>,
 }
 
@@ -29,6 +30,7 @@ impl fmt::Debug for Checker {
 enum Of {
     Core,
     Tasks,
+    November,
 }
 
 /// What is wrong with a message.
@@ -41,7 +43,7 @@ impl Default for Checker {
 }
 
 impl Checker {
-    /// Reads both schemas.
+    /// Reads the schemas.
     ///
     /// # Panics
     /// When they are not there: a check that checks nothing is none.
@@ -56,6 +58,7 @@ impl Checker {
         Self {
             core: read("mcp-2026-07-28.schema.json")["$defs"].take(),
             tasks: read("ext-tasks.schema.json")["$defs"].take(),
+            november: read("mcp-2025-11-25.schema.json")["$defs"].take(),
             compiled: Mutex::default(),
         }
     }
@@ -84,6 +87,14 @@ impl Checker {
             ("subscriptions/listen", "complete") => self.fits(Of::Core, "SubscriptionsListenResult", result),
             _ => Err(format!("no result of type {kind:?} is known for it")),
         })
+    }
+
+    /// Checks a part of a message of 2025-11-25 against its definition.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub fn november(&self, definition: &str, value: &Value) -> Verdict {
+        self.fits(Of::November, definition, value).map_err(|why| format!("{why}\n{value:#}"))
     }
 
     /// Checks a notification.
@@ -172,6 +183,7 @@ impl Checker {
         let definitions = match of {
             Of::Core => &self.core,
             Of::Tasks => &self.tasks,
+            Of::November => &self.november,
         };
         assert!(definitions.get(definition).is_some(), "the schema has no `{definition}`");
         let schema = json!({ "$ref": format!("#/$defs/{definition}"), "$defs": definitions });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::domain::{Confirm, JobOutput, TaskId, TaskMode, Timestamp, Tool, ToolResult};
+use crate::domain::{Confirm, Fallback, JobOutput, TaskId, TaskMode, Timestamp, Tool, ToolName, ToolResult};
 use crate::engine::{AccessError, Call, CallNames, Called};
 use crate::mcp::catalog::Entry;
 use crate::mcp::error::RpcError;
@@ -12,9 +12,11 @@ use crate::mcp::forms::Answers;
 use crate::mcp::frontend::Reply;
 use crate::mcp::headers;
 use crate::mcp::limits::Slot;
+use crate::mcp::own_tools::Own;
 use crate::mcp::questions::{Answering, Step, beyond_questions, declined};
 use crate::mcp::schema::describe;
 use crate::mcp::seal::{Carried, Round};
+use crate::mcp::ticket;
 use crate::mcp::wire::{Around, Frame, InputRequired, ResultView, TaskView};
 
 use super::Asked;
@@ -27,6 +29,9 @@ impl Asked<'_> {
         let name = self.params.required_text("name")?;
         if let Some(sent) = &self.context.headers {
             headers::check_name(sent, &name, true)?;
+        }
+        if let Some(own) = Own::named(&name) {
+            return self.redeem(own).await;
         }
         let entry = self.shared.catalog.get_for(&self.context.caller, &name);
         let entry = entry.ok_or_else(|| RpcError::invalid_params(format!("there is no tool `{name}`")))?;
@@ -44,7 +49,7 @@ impl Asked<'_> {
         }
         let Value::Object(arguments) = arguments else { return Err(RpcError::internal("arguments are an object")) };
         let answers = Answers::of(self.params)?;
-        let round = match self.carried(&entry.tool, &arguments)? {
+        let round = match self.carried(&entry.tool.name, &arguments)? {
             Some(Carried::Running(task)) => return self.go_on(entry, arguments, &task, &answers).await,
             Some(Carried::Asked(round)) => Some(round),
             None => None,
@@ -71,16 +76,17 @@ impl Asked<'_> {
         if !missing.is_empty() {
             return Err(RpcError::capabilities_required(&format!("tool `{}`", tool.name), &missing));
         }
-        if tool.policy.mode == TaskMode::Required && !self.capabilities.tasks {
+        let rejected = tool.policy.mode != TaskMode::Never && tool.policy.fallback == Fallback::Reject;
+        if rejected && !self.capabilities.tasks {
             return Err(RpcError::tasks_required(&format!("tool `{}`", tool.name)));
         }
         Ok(())
     }
 
-    fn carried(&self, tool: &Tool, arguments: &Map<String, Value>) -> Result<Option<Carried>, RpcError> {
+    pub(super) fn carried(&self, tool: &ToolName, arguments: &Map<String, Value>) -> Result<Option<Carried>, RpcError> {
         let Some(state) = self.params.text("requestState")? else { return Ok(None) };
         let now = self.shared.clock.now();
-        self.shared.sealer.open(&state, &self.context.caller.principal, &tool.name, arguments, now).map(Some)
+        self.shared.sealer.open(&state, &self.context.caller.principal, tool, arguments, now).map(Some)
     }
 
     fn ask(&self, tool: &Tool, arguments: &Map<String, Value>, question: &Confirm, round: Round) -> Reply {
@@ -119,6 +125,11 @@ impl Asked<'_> {
             Called::Refused(result) => return Ok(self.result(&ResultView { result: &result, around: Around::Answer })),
         };
         match slot {
+            Some(_) if tool.policy.mode != TaskMode::Never && tool.policy.fallback == Fallback::Ticket && !task.is_ended() => {
+                let interval = self.shared.engine.caller_interval(&task);
+                let ticket = ticket::ticket(&task, interval, &|_| self.capabilities.forms);
+                Ok(self.result(&ResultView { result: &ticket, around: Around::Answer }))
+            }
             Some(slot) => self.wait(tool, given, task.id, slot).await,
             None => {
                 let interval = self.shared.engine.caller_interval(&task);
@@ -153,6 +164,7 @@ impl Asked<'_> {
             task,
             until: self.shared.clock.now().plus(tool.policy.wait),
             forms: self.capabilities.forms,
+            redeems: false,
         };
         self.run(Running::Task(waiting), slot).await
     }
@@ -163,7 +175,7 @@ impl Asked<'_> {
     }
 
     /// The tool's own error, which the model gets to read (SEP-1303).
-    fn tool_error(&self, text: String) -> Reply {
+    pub(super) fn tool_error(&self, text: String) -> Reply {
         let result = ToolResult { output: JobOutput::text(text), is_error: true };
         self.result(&ResultView { result: &result, around: Around::Answer })
     }

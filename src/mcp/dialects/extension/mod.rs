@@ -2,6 +2,7 @@
 
 mod call;
 mod listen;
+mod own;
 mod plain;
 mod tasks;
 

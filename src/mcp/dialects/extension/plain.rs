@@ -1,6 +1,7 @@
 //! Calls that are answered in place: the caller waits, with progress notifications if it asked for them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -15,6 +16,7 @@ use crate::mcp::frontend::{Reply, Streams};
 use crate::mcp::jsonrpc;
 use crate::mcp::limits::Slot;
 use crate::mcp::seal::Carried;
+use crate::mcp::ticket;
 use crate::mcp::wire::{Around, InputRequired, ResultView, error_data};
 
 use super::Asked;
@@ -24,6 +26,9 @@ use crate::mcp::progress::Progressing;
 
 /// News that may wait for the client; more are dropped, they are a courtesy.
 const WAITING: usize = 16;
+
+/// How long nothing may be heard of a job before progress is told all the same.
+const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// What is waited for.
 pub(super) enum Running {
@@ -42,6 +47,8 @@ pub(super) struct Waiting {
     pub(super) until: Timestamp,
     /// Whether the client shows forms.
     pub(super) forms: bool,
+    /// The call redeems a ticket: it gives the ticket back where another call is told to repeat itself.
+    pub(super) redeems: bool,
 }
 
 impl Asked<'_> {
@@ -65,6 +72,8 @@ impl Asked<'_> {
             let _slot = slot;
             let (updates, mut news) = mpsc::channel(WAITING);
             let mut progress = Progressing::new(token);
+            let clock = shared.clock.clone();
+            let mut quiet_since = clock.now();
             let answer = wait(shared, owner, running, Some(updates));
             tokio::pin!(answer);
             let answer = loop {
@@ -73,12 +82,17 @@ impl Asked<'_> {
                     () = messages.closed() => return,
                     () = cancel.cancelled() => return,
                     Some(update) = news.recv() => {
+                        quiet_since = clock.now();
                         if let Some(message) = progress.notification(&update) {
                             // A client that does not read gets its answer all the same, with less on the way.
                             messages.try_send(message.into()).ok();
                         }
                     }
                     answer = &mut answer => break answer,
+                    () = clock.sleep_until(quiet_since.plus(HEARTBEAT)) => {
+                        quiet_since = clock.now();
+                        messages.try_send(progress.heartbeat().into()).ok();
+                    }
                 }
             };
             let last = match answer {
@@ -148,12 +162,21 @@ async fn wait_for_task(
 
 /// What the client is told: the result, or what to repeat the call with.
 fn answer(shared: &Shared, owner: &Principal, waiting: Waiting, task: &Task) -> Result<Bytes, RpcError> {
+    if waiting.redeems
+        && let Some(result) = ticket::redeemed(task)
+    {
+        return Ok(written(&result));
+    }
     match task.outcome() {
         Some(Outcome::Result(result)) => Ok(written(result)),
         Some(Outcome::Error(error)) => Err(RpcError::internal(error.message.clone()).with_data(error_data(error))),
         Some(Outcome::Cancelled) => {
             let message = task.message.as_deref().unwrap_or("cancelled");
             Ok(written(&ToolResult { output: JobOutput::text(message), is_error: true }))
+        }
+        None if waiting.redeems && !(task.status() == Status::InputRequired && waiting.forms) => {
+            let interval = shared.engine.caller_interval(task);
+            Ok(written(&ticket::ticket(task, interval, &|_| waiting.forms)))
         }
         None => {
             if task.status() == Status::InputRequired && !waiting.forms {

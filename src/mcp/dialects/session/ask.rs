@@ -49,7 +49,7 @@ struct Params<'a> {
 
 impl Spoken {
     /// Whether the client can show such a question.
-    pub(super) fn can_show(&self, kind: &InputKind) -> bool {
+    pub(in crate::mcp::dialects) fn can_show(&self, kind: &InputKind) -> bool {
         match kind {
             InputKind::Form { .. } => self.abilities.forms,
             InputKind::Url { .. } => self.abilities.pages,

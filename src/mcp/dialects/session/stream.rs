@@ -207,7 +207,7 @@ impl Outlet {
     }
 
     /// Tells the tokens that nothing has changed.
-    pub(super) fn heartbeat(&self) {
+    pub(in crate::mcp::dialects) fn heartbeat(&self) {
         self.tell(|progress| Some(progress.heartbeat()));
     }
 

@@ -1,0 +1,228 @@
+//! A client of a protocol version with sessions, in the test's own process. What it receives it holds against the schema of 2025-11-25,
+//! whose tools/call results the older versions share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use jobgate::domain::{Caller, Principal, Task};
+use jobgate::mcp::{Frontend as _, HeaderText, McpHeaders, Message, Reply, RequestContext, Streams};
+use jobgate::store::ListQuery;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::{me, one};
+use crate::rig::Rig;
+
+static NEXT: AtomicU64 = AtomicU64::new(10_000);
+
+/// A session.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    pub(crate) version: &'static str,
+    id: HeaderText,
+    pub(crate) principal: Principal,
+}
+
+/// A request that is being made up.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    method: String,
+    params: Value,
+    pub(crate) id: Value,
+    pub(crate) streams: Streams,
+    pub(crate) cancel: CancellationToken,
+}
+
+/// All that one request was answered with.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    /// Notifications and requests before the answer.
+    pub(crate) before: Vec<Value>,
+    pub(crate) answer: Value,
+    pub(crate) status: u16,
+}
+
+/// A stream that has not ended.
+pub(crate) struct Open {
+    messages: mpsc::Receiver<Message>,
+}
+
+pub(crate) fn request(method: &str, params: Value) -> Request {
+    let id = NEXT.fetch_add(1, Ordering::Relaxed).into();
+    Request { method: method.to_owned(), params, id, streams: Streams::Wanted, cancel: CancellationToken::new() }
+}
+
+pub(crate) fn call(tool: &str, arguments: Value) -> Request {
+    request("tools/call", json!({ "name": tool, "arguments": arguments }))
+}
+
+/// A call of one of the gateway's own tools.
+pub(crate) fn redeem(own: &str, ticket: &str) -> Request {
+    call(own, json!({ "ticket": ticket }))
+}
+
+impl Request {
+    pub(crate) fn meta(mut self, member: &str, value: impl Into<Value>) -> Self {
+        self.params["_meta"][member] = value.into();
+        self
+    }
+
+    /// With a token for progress.
+    pub(crate) fn progress(self) -> Self {
+        self.meta("progressToken", "p")
+    }
+
+    pub(crate) fn streams(mut self, streams: Streams) -> Self {
+        self.streams = streams;
+        self
+    }
+}
+
+impl Heard {
+    #[track_caller]
+    pub(crate) fn result(&self) -> &Value {
+        self.answer.get("result").unwrap_or_else(|| panic!("no result: {self:?}"))
+    }
+
+    /// The first text, and whether it is an error.
+    #[track_caller]
+    pub(crate) fn text(&self) -> (&str, bool) {
+        let result = self.result();
+        let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {result}"));
+        (text, result["isError"].as_bool().unwrap())
+    }
+
+    /// The ticket that was given instead of a result.
+    #[track_caller]
+    pub(crate) fn ticket(&self) -> String {
+        let data = &self.result()["structuredContent"];
+        assert!(data["poll_after_ms"].as_u64().is_some(), "no ticket: {self:?}");
+        assert_eq!(self.result()["isError"], false);
+        let (ticket, (text, _)) = (data["ticket"].as_str().unwrap(), self.text());
+        assert!(text.contains(ticket) && text.contains("job_wait"), "a model reads what to do next: {text}");
+        ticket.to_owned()
+    }
+
+    #[track_caller]
+    pub(crate) fn error(&self) -> (i64, u16) {
+        (self.answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("no error: {self:?}")), self.status)
+    }
+
+    /// The numbers of the progress that was told.
+    pub(crate) fn progress(&self) -> Vec<f64> {
+        let notes = self.before.iter().filter(|note| note["method"] == "notifications/progress");
+        notes.map(|note| note["params"]["progress"].as_f64().unwrap()).collect()
+    }
+}
+
+impl Rig {
+    pub(crate) async fn session(&self, version: &'static str, capabilities: Value) -> Session {
+        self.session_of(me(), version, capabilities).await
+    }
+
+    pub(crate) async fn session_of(&self, principal: Principal, version: &'static str, capabilities: Value) -> Session {
+        let nobody = Session { version, id: HeaderText::Absent, principal };
+        let client = json!({ "name": "test", "version": "1" });
+        let params = json!({ "protocolVersion": version, "capabilities": capabilities, "clientInfo": client });
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
+        let context = RequestContext { headers: Some(McpHeaders::default()), ..nobody.context() };
+        match self.drive(self.dispatcher.handle(context, message.to_string().into())).await {
+            Reply::One { status: 200, notes, .. } => Session { id: one(&notes.session.unwrap()), ..nobody },
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// All tasks of a principal.
+    pub(crate) async fn tasks_of(&self, principal: &Principal) -> Vec<Arc<Task>> {
+        let query = ListQuery { scope: principal.into(), after: None, limit: 100 };
+        self.engine.list(query).await.unwrap()
+    }
+
+    async fn begin(&self, session: &Session, request: &Request) -> Reply {
+        let context = RequestContext { streams: request.streams, cancel: request.cancel.clone(), ..session.context() };
+        let message = json!({ "jsonrpc": "2.0", "id": request.id, "method": request.method, "params": request.params });
+        self.drive(self.dispatcher.handle(context, message.to_string().into())).await
+    }
+
+    /// Sends a request and waits for its answer, however long that takes.
+    pub(crate) async fn ask(&self, session: &Session, request: Request) -> Heard {
+        match self.begin(session, &request).await {
+            Reply::One { status, body, .. } => self.heard(&request, Vec::new(), &body, status),
+            Reply::Stream(messages) => self.rest(&request, Open { messages }).await,
+            Reply::Accepted => panic!("{} has no answer", request.method),
+        }
+    }
+
+    /// Sends a request that is answered by a stream.
+    pub(crate) async fn open_stream(&self, session: &Session, request: &Request) -> Open {
+        match self.begin(session, request).await {
+            Reply::Stream(messages) => Open { messages },
+            other => panic!("{}: {other:?}", request.method),
+        }
+    }
+
+    /// The next message of a stream that says something.
+    pub(crate) async fn next(&self, open: &mut Open) -> Value {
+        loop {
+            let message = self.drive(open.messages.recv()).await.expect("the stream has ended");
+            if !message.bytes.is_empty() {
+                return serde_json::from_slice(&message.bytes).unwrap();
+            }
+        }
+    }
+
+    /// What is left of a stream, to its end.
+    pub(crate) async fn rest(&self, request: &Request, mut open: Open) -> Heard {
+        let mut seen = Vec::new();
+        while let Some(message) = self.drive(open.messages.recv()).await {
+            if !message.bytes.is_empty() {
+                seen.push(message.bytes);
+            }
+        }
+        let last = seen.pop().expect("a stream ends with its answer");
+        let before = seen.iter().map(|bytes| serde_json::from_slice(bytes).unwrap()).collect();
+        self.heard(request, before, &last, 200)
+    }
+
+    /// Answers a question of the gateway.
+    pub(crate) async fn reply_to(&self, session: &Session, asked: &Value, result: Value) {
+        let message = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result });
+        let reply = self.drive(self.dispatcher.handle(session.context(), message.to_string().into())).await;
+        assert!(matches!(reply, Reply::Accepted), "{reply:?}");
+    }
+
+    fn heard(&self, request: &Request, before: Vec<Value>, body: &Bytes, status: u16) -> Heard {
+        let answer: Value = serde_json::from_slice(body).unwrap();
+        assert_eq!(answer["id"], request.id, "the answer carries the request's id");
+        if let Some(result) = answer.get("result") {
+            let definition = match request.method.as_str() {
+                "tools/call" => "CallToolResult",
+                "tools/list" => "ListToolsResult",
+                method => panic!("{method} is not checked"),
+            };
+            self.checker.november(definition, result).unwrap();
+            assert!(result.get("resultType").is_none(), "older versions know no such member: {result}");
+        }
+        for note in before.iter().filter(|note| note["method"] == "notifications/progress") {
+            self.checker.november("ProgressNotification", note).unwrap();
+        }
+        Heard { before, answer, status }
+    }
+}
+
+impl Session {
+    fn context(&self) -> RequestContext {
+        RequestContext {
+            headers: Some(McpHeaders { protocol_version: one(self.version), ..McpHeaders::default() }),
+            session: self.id.clone(),
+            ..RequestContext::new(Caller::new(self.principal.clone()), Streams::Wanted)
+        }
+    }
+
+    /// The same client without its session.
+    pub(crate) fn without_session(&self) -> Self {
+        Self { id: HeaderText::Absent, ..self.clone() }
+    }
+}
