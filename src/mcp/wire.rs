@@ -90,7 +90,7 @@ impl Serialize for TaskView<'_> {
             Frame::Got => map.serialize_entry("resultType", "complete")?,
             Frame::Pushed(_) => {}
         }
-        map.serialize_entry("taskId", &Shown(task.id))?;
+        map.serialize_entry("taskId", &task.shown_id())?;
         map.serialize_entry("status", task.status().as_str())?;
         if let Some(message) = status_message(task) {
             map.serialize_entry("statusMessage", &message)?;

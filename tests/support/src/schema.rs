@@ -49,16 +49,10 @@ impl Checker {
     /// When they are not there: a check that checks nothing is none.
     #[must_use]
     pub fn new() -> Self {
-        let folder = spec_folder(std::env::var_os(SHARED));
-        let read = |name: &str| -> Value {
-            let path = folder.join(name);
-            let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-        };
         Self {
-            core: read("mcp-2026-07-28.schema.json")["$defs"].take(),
-            tasks: read("ext-tasks.schema.json")["$defs"].take(),
-            november: read("mcp-2025-11-25.schema.json")["$defs"].take(),
+            core: spec("mcp-2026-07-28.schema.json")["$defs"].take(),
+            tasks: spec("ext-tasks.schema.json")["$defs"].take(),
+            november: spec("mcp-2025-11-25.schema.json")["$defs"].take(),
             compiled: Mutex::default(),
         }
     }
@@ -224,6 +218,17 @@ fn timing(task: &Value) -> Verdict {
 fn tagged(params: &Value) -> Verdict {
     let id = &params["_meta"]["io.modelcontextprotocol/subscriptionId"];
     if id.is_string() || id.is_i64() { Ok(()) } else { Err("no `io.modelcontextprotocol/subscriptionId`".to_owned()) }
+}
+
+/// A file of the folder `spec/`.
+///
+/// # Panics
+/// When it is not there or no JSON.
+#[must_use]
+pub fn spec(name: &str) -> Value {
+    let path = spec_folder(std::env::var_os(SHARED)).join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn spec_folder(named: Option<OsString>) -> PathBuf {

@@ -1,4 +1,14 @@
-//! SEP-1686 as first proposed: the client chooses the id of a task.
+//! SEP-1686 as first proposed: the client chooses the id of a task, hears on the call's own stream that the task exists, and gets the
+//! call's real response there when the job ends.
+
+mod asked;
+mod call;
+mod cancel;
+mod tasks;
+mod view;
+
+pub(super) use call::call;
+pub(super) use cancel::cancelled;
 
 use super::session::Spoken;
 use crate::mcp::error::RpcError;
@@ -6,18 +16,17 @@ use crate::mcp::frontend::Reply;
 use crate::mcp::jsonrpc::Request;
 use crate::mcp::params::Params;
 
-/// Answers a call that is to be a task.
-///
-/// # Errors
-/// Whatever has to be said no to.
-pub(super) async fn call(_spoken: &Spoken, request: &Request<'_>, _params: &Params<'_>) -> Result<Reply, RpcError> {
-    Err(RpcError::method_not_found(&request.method).with_http(200))
-}
-
 /// Answers a request about tasks.
 ///
 /// # Errors
 /// Whatever has to be said no to.
-pub(super) async fn answer(_spoken: &Spoken, request: &Request<'_>, _params: &Params<'_>) -> Result<Reply, RpcError> {
-    Err(RpcError::method_not_found(&request.method).with_http(200))
+pub(super) async fn answer(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
+    match &*request.method {
+        "tasks/get" => tasks::get(spoken, request, params).await,
+        "tasks/result" => tasks::task_result(spoken, request, params).await,
+        "tasks/list" => tasks::list(spoken, request, params).await,
+        "tasks/delete" => tasks::delete(spoken, request, params).await,
+        // There is no `tasks/cancel`: a call is cancelled by `notifications/cancelled`, which names its request.
+        method => Err(RpcError::method_not_found(method).with_http(200)),
+    }
 }

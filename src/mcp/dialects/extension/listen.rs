@@ -63,14 +63,15 @@ impl Asked<'_> {
         if self.context.streams == Streams::Refused {
             return Err(RpcError::refused(406, "a subscription is an event stream; accept `text/event-stream`"));
         }
-        let mut wanted: Vec<TaskId> = filter.task_ids.iter().flatten().filter_map(|text| text.parse().ok()).collect();
+        let mut wanted = self.ids(filter.task_ids.as_deref().unwrap_or_default()).await?;
         let asked_for = filter.task_ids.as_ref().map_or(0, Vec::len);
-        let unreadable = asked_for - wanted.len();
+        let unknown = asked_for - wanted.len();
         wanted.sort_unstable();
-        wanted.dedup();
+        wanted.dedup_by_key(|(id, _)| *id);
+        let ids: Vec<TaskId> = wanted.iter().map(|(id, _)| *id).collect();
         let engine = self.shared.engine.clone();
-        let mut watch = engine.watch(&self.context.caller.principal, &wanted).await.map_err(|error| store_error(&error))?;
-        for _ in 0..unreadable + (wanted.len() - watch.ids().len()) {
+        let mut watch = engine.watch(&self.context.caller.principal, &ids).await.map_err(|error| store_error(&error))?;
+        for _ in 0..unknown + (ids.len() - watch.ids().len()) {
             let unknown = self.no_access(AccessError::NotFound);
             if unknown.retry_after().is_some() {
                 return Err(unknown);
@@ -80,7 +81,10 @@ impl Asked<'_> {
         let subscription: Box<RawValue> = self.request.id.to_owned();
         let granted = Granted {
             notifications: GrantedFilter {
-                task_ids: filter.task_ids.is_some().then(|| watch.ids().iter().map(ToString::to_string).collect()),
+                task_ids: filter.task_ids.is_some().then(|| {
+                    wanted.retain(|(id, _)| watch.ids().contains(id));
+                    wanted.into_iter().map(|(_, shown)| shown).collect()
+                }),
             },
             meta: Subscription(&subscription),
         };
@@ -110,5 +114,22 @@ impl Asked<'_> {
             news.send(jsonrpc::result(&subscription, &ended).into()).await.ok();
         });
         Ok(Reply::Stream(stream))
+    }
+
+    /// The tasks with these shown ids, each with the id that it was asked for by; those that a client named itself are looked up.
+    async fn ids(&self, shown: &[String]) -> Result<Vec<(TaskId, String)>, RpcError> {
+        let mut ids = Vec::with_capacity(shown.len());
+        for text in shown {
+            let id = match text.parse() {
+                Ok(id) => Some(id),
+                Err(_) => match self.shared.engine.find(&self.context.caller.principal, text).await {
+                    Ok(task) => Some(task.id),
+                    Err(AccessError::NotFound) => None,
+                    Err(AccessError::Store(error)) => return Err(store_error(&error)),
+                },
+            };
+            ids.extend(id.map(|id| (id, text.clone())));
+        }
+        Ok(ids)
     }
 }

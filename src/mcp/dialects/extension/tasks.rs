@@ -22,30 +22,28 @@ const SETTLING: Duration = Duration::from_millis(500);
 
 impl Asked<'_> {
     pub(super) async fn get_task(&self) -> Result<Reply, RpcError> {
-        let id = self.task_id()?;
-        let mut task = self.task(&id).await?;
+        let mut task = self.named().await?;
         let mut interval = self.shared.engine.caller_interval(&task);
-        if self.shared.limits.polled(self.context, &id, interval).await? == Looked::HeldBack {
-            task = self.task(&id).await?;
+        if self.shared.limits.polled(self.context, &task.id, interval).await? == Looked::HeldBack {
+            task = self.task(&task.id).await?;
             interval = self.shared.engine.caller_interval(&task);
         }
         Ok(self.result(&TaskView { task: &task, interval, frame: Frame::Got }))
     }
 
     pub(super) async fn update_task(&self) -> Result<Reply, RpcError> {
-        let id = self.task_id()?;
+        let task = self.named().await?;
         if self.params.raw("inputResponses").is_none() {
             return Err(RpcError::invalid_params(
                 "`params.inputResponses` is missing; it holds answers by the key of their question",
             ));
         }
         let given = Answers::of(self.params)?;
-        let task = self.task(&id).await?;
         let answers = read_answers(&task, &given)?;
         if !answers.is_empty() {
             self.shared
                 .engine
-                .answer(&self.context.caller.principal, &id, answers)
+                .answer(&self.context.caller.principal, &task.id, answers)
                 .await
                 .map_err(|error| self.no_access(error))?;
         }
@@ -53,7 +51,7 @@ impl Asked<'_> {
     }
 
     pub(super) async fn cancel_task(&self) -> Result<Reply, RpcError> {
-        let id = self.task_id()?;
+        let id = self.named().await?.id;
         let (engine, owner) = (&self.shared.engine, &self.context.caller.principal);
         let task = engine.cancel(owner, &id, false).await.map_err(|error| self.no_access(error))?;
         if !task.is_ended() {
@@ -63,8 +61,8 @@ impl Asked<'_> {
         Ok(self.result(&Acknowledged::new()))
     }
 
-    /// The task that the request names. What is no id of ours is as unknown as any other.
-    fn task_id(&self) -> Result<TaskId, RpcError> {
+    /// The task that the request names, by an id of ours or by the one that a client of another dialect chose.
+    async fn named(&self) -> Result<Arc<Task>, RpcError> {
         if !self.capabilities.tasks {
             return Err(RpcError::tasks_required(&format!("`{}`", self.request.method)));
         }
@@ -72,7 +70,8 @@ impl Asked<'_> {
         if let Some(sent) = &self.context.headers {
             headers::check_name(sent, &text, false)?;
         }
-        text.parse().map_err(|_| self.no_access(AccessError::NotFound))
+        let found = self.shared.engine.find(&self.context.caller.principal, &text).await;
+        found.map_err(|error| self.no_access(error))
     }
 
     pub(super) async fn task(&self, id: &TaskId) -> Result<Arc<Task>, RpcError> {

@@ -130,10 +130,13 @@ pub(in crate::mcp) async fn answered(
 pub(in crate::mcp) async fn notified(
     shared: &Arc<Shared>,
     context: &RequestContext,
-    _method: &str,
-    _params: &Params<'_>,
+    method: &str,
+    params: &Params<'_>,
 ) -> Result<Reply, RpcError> {
-    Spoken::of(shared, context)?;
+    let spoken = Spoken::of(shared, context)?;
+    if method == "notifications/cancelled" {
+        draft::cancelled(&spoken, params).await?;
+    }
     Ok(Reply::Accepted)
 }
 

@@ -15,7 +15,7 @@ impl Spoken {
     /// # Errors
     /// -32602 for one that the caller does not have: unknown, someone else's and expired look the same.
     pub(in crate::mcp::dialects) async fn find(&self, shown: &str) -> Result<Arc<Task>, RpcError> {
-        let found = self.shared.engine.find(&self.context.caller.principal, shown).await;
+        let found = self.shared.engine.find(&self.context.caller.scope(), shown).await;
         found.map_err(|error| self.no_access(error))
     }
 

@@ -1,0 +1,119 @@
+//! `tasks/get`, `tasks/result`, `tasks/list` and `tasks/delete`.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::view::{DraftStatus, DraftView, related, shown_to};
+use crate::domain::{Outcome, Task, TaskId, Timestamp};
+use crate::engine::{AccessError, DeleteError};
+use crate::mcp::dialects::said::store_error;
+use crate::mcp::dialects::session::{Spoken, result};
+use crate::mcp::error::RpcError;
+use crate::mcp::frontend::Reply;
+use crate::mcp::jsonrpc::Request;
+use crate::mcp::params::{DRAFT_RELATED, Params};
+use crate::mcp::seal::Purpose;
+use crate::mcp::wire::{Around, ResultView};
+use crate::store::ListQuery;
+
+/// Tasks on one page of a list.
+const PAGE: usize = 50;
+
+/// A place in a list: behind which task it goes on.
+#[derive(Serialize, Deserialize)]
+struct Place {
+    #[serde(rename = "t")]
+    created_at: i64,
+    #[serde(rename = "i")]
+    id: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Page<'a> {
+    tasks: Vec<DraftView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// `tasks/get`.
+pub(super) async fn get(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
+    let task = spoken.look(&params.required_text("taskId")?).await?;
+    Ok(result(request, &view(spoken, &task, true)))
+}
+
+/// `tasks/result`: what the plain call would have been answered, and only that (requirement H5).
+pub(super) async fn task_result(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
+    let task = named(spoken, params).await?;
+    if let Some(Outcome::Result(outcome)) = task.outcome() {
+        let shown = shown_to(&spoken.context.caller.principal, &task);
+        let around = Around::Related { key: DRAFT_RELATED, task: &shown };
+        return Ok(result(request, &ResultView { result: outcome, around }));
+    }
+    let status = DraftStatus::of(&task);
+    let why = match (task.outcome(), task.message.as_deref()) {
+        (Some(_), Some(message)) => format!(" ({message}), so there is no result"),
+        (Some(_), None) => ", so there is no result".to_owned(),
+        (None, _) => "; its result is there once it is completed".to_owned(),
+    };
+    Err(RpcError::invalid_params(format!("the task is {}{why}", status.as_str())).with_data(json!({ "status": status.as_str() })))
+}
+
+/// `tasks/list`: all that `tasks/get` would show, the newest first.
+pub(super) async fn list(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
+    let caller = &spoken.context.caller;
+    let after = params.text("cursor")?.map(|cursor| open(spoken, &cursor)).transpose()?;
+    // One more than is shown says whether there is another page.
+    let query = ListQuery { scope: caller.scope(), after, limit: PAGE + 1 };
+    let mut tasks = spoken.shared.engine.list(query).await.map_err(|error| store_error(&error))?;
+    let more = tasks.len() > PAGE;
+    tasks.truncate(PAGE);
+    let next_cursor = tasks.last().filter(|_| more).map(|last| {
+        let place = Place { created_at: last.created_at.as_millis(), id: last.id.to_string() };
+        spoken.shared.sealer.seal_for(Purpose::Cursor, &caller.principal, &place)
+    });
+    let tasks = tasks.iter().map(|task| view(spoken, task, false)).collect();
+    Ok(result(request, &Page { tasks, next_cursor }))
+}
+
+/// `tasks/delete`: an ended task goes at its owner's word, where the operator lets it (requirement G3).
+pub(super) async fn delete(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
+    let task = named(spoken, params).await?;
+    let engine = &spoken.shared.engine;
+    if engine.tool(task.tool.as_str()).is_some_and(|tool| !tool.policy.deletable) {
+        let message = "tasks of this tool are kept for their whole life; this one goes by itself when that is over";
+        return Err(RpcError::invalid_params(message));
+    }
+    engine.delete(&spoken.context.caller.scope(), &task.id).await.map_err(|error| match error {
+        DeleteError::NotFound => spoken.no_access(AccessError::NotFound),
+        DeleteError::Running => RpcError::invalid_params(error.to_string()),
+        DeleteError::Store(error) => store_error(&error),
+    })?;
+    let shown = shown_to(&spoken.context.caller.principal, &task);
+    Ok(result(request, &json!({ "_meta": related(&shown) })))
+}
+
+fn view<'t>(spoken: &Spoken, task: &'t Task, alone: bool) -> DraftView<'t> {
+    DraftView {
+        task,
+        shown: shown_to(&spoken.context.caller.principal, task),
+        interval: spoken.shared.engine.caller_interval(task),
+        now: spoken.shared.clock.now(),
+        alone,
+    }
+}
+
+/// The task that a request names; unknown, someone else's and expired are one (requirement I1).
+async fn named(spoken: &Spoken, params: &Params<'_>) -> Result<Arc<Task>, RpcError> {
+    let shown = params.required_text("taskId")?;
+    spoken.find(&shown).await
+}
+
+fn open(spoken: &Spoken, cursor: &str) -> Result<(Timestamp, TaskId), RpcError> {
+    let owner = &spoken.context.caller.principal;
+    let place: Option<Place> = spoken.shared.sealer.open_for(Purpose::Cursor, owner, cursor);
+    let place = place.and_then(|place| Some((Timestamp::from_millis(place.created_at), place.id.parse().ok()?)));
+    place.ok_or_else(|| RpcError::invalid_params("`params.cursor` is not one that this server gave to you; list without it"))
+}
