@@ -81,14 +81,10 @@ pub(super) async fn list(spoken: &Spoken, request: &Request<'_>, params: &Params
 /// `tasks/delete`: an ended task goes at its owner's word, where the operator lets it (requirement G3).
 pub(super) async fn delete(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
     let task = named(spoken, params).await?;
-    let engine = &spoken.shared.engine;
-    if engine.tool(task.tool.as_str()).is_some_and(|tool| !tool.policy.deletable) {
-        let message = "tasks of this tool are kept for their whole life; this one goes by itself when that is over";
-        return Err(RpcError::invalid_params(message));
-    }
-    engine.delete(&spoken.context.caller.scope(), &task.id).await.map_err(|error| match error {
+    let deleted = spoken.shared.engine.delete(&spoken.context.caller.scope(), &task.id).await;
+    deleted.map_err(|error| match error {
         DeleteError::NotFound => spoken.no_access(AccessError::NotFound),
-        DeleteError::Running => RpcError::invalid_params(error.to_string()),
+        DeleteError::Running | DeleteError::Kept => RpcError::invalid_params(error.to_string()),
         DeleteError::Store(error) => store_error(&error),
     })?;
     let shown = shown_to(&spoken.context.caller.principal, &task);
