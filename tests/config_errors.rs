@@ -54,12 +54,20 @@ fn there_are_cases_of_both_kinds() {
     assert!(right.len() >= 2 && wrong.len() >= 15, "{} right, {} wrong", right.len(), wrong.len());
 }
 
-/// A secret that was written where a reference belongs is not repeated.
+/// A secret that was written where a reference or a hash belongs is not repeated.
 #[test]
 fn no_answer_repeats_a_secret() {
-    let text = std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/config/secrets.yaml")).unwrap();
-    let answer = config::load(&text, "secrets.yaml", &registry()).unwrap_err().to_string();
-    assert!(!answer.contains("hunter2") && !answer.contains("123456789"), "{answer}");
+    for (file, secrets) in [
+        ("secrets.yaml", &["hunter2", "123456789"][..]),
+        ("auth.yaml", &["5up3r", "123456789"]),
+        ("auth_tokens.yaml", &["5up3r", "my-old-password"]),
+    ] {
+        let text = std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/config").join(file)).unwrap();
+        let answer = config::load(&text, file, &registry()).unwrap_err().to_string();
+        for secret in secrets {
+            assert!(text.contains(secret) && !answer.contains(secret), "{file}: {answer}");
+        }
+    }
 }
 
 /// Every word that users write is explained in the schema that editors show, and the schema itself is valid.

@@ -10,10 +10,10 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use jobgate::domain::{ManualClock, Timestamp};
+use jobgate::domain::{CallerLimits, ManualClock, Timestamp};
 use jobgate::http::limit::read_body;
-use jobgate::http::{Health, HttpParts, HttpSettings, router};
-use jobgate::mcp::{Frontend, HeaderText, Message, Notes, Reply, RequestContext, Streams};
+use jobgate::http::{Health, HttpParts, HttpSettings, NoAuth, router};
+use jobgate::mcp::{Frontend, HeaderText, Limits, Message, Notes, Reply, RequestContext, Streams};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tower::ServiceExt as _;
@@ -56,7 +56,14 @@ impl Gate {
     fn with(settings: HttpSettings, health: Result<(), String>) -> Self {
         let frontend = Arc::new(Scripted::default());
         let clock = Arc::new(ManualClock::new(Timestamp::from_millis(0)));
-        let parts = HttpParts { frontend: frontend.clone(), settings, health: Arc::new(Well(health)), clock: clock.clone() };
+        let parts = HttpParts {
+            frontend: frontend.clone(),
+            settings,
+            auth: Arc::new(NoAuth),
+            limits: Arc::new(Limits::new(&CallerLimits::default(), clock.clone())),
+            health: Arc::new(Well(health)),
+            clock: clock.clone(),
+        };
         Self { frontend, clock, router: router(parts) }
     }
 

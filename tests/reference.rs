@@ -35,6 +35,9 @@ fn reference(schema: &Value) -> String {
             section(&mut text, name, definition);
         } else if let Some(choices) = choices(definition) {
             writeln!(text, "\n## {name}\n\n{}{choices}", paragraph(definition)).expect("a string takes all");
+        } else {
+            let example = example(definition);
+            writeln!(text, "\n## {name}\n\n{}{}.{example}", paragraph(definition), kind(definition)).expect("a string takes all");
         }
     }
     text
@@ -48,11 +51,15 @@ fn section(text: &mut String, name: &str, definition: &Value) {
     for (word, meaning) in words {
         let must = definition["required"].as_array().is_some_and(|all| all.iter().any(|one| one == word));
         let star = if must { " (required)" } else { "" };
-        let example = meaning["examples"].get(0).map(|example| format!(" Example: `{example}`.")).unwrap_or_default();
+        let example = example(meaning);
         let says = meaning["description"].as_str().unwrap_or("").replace('\n', " ").replace('|', "\\|");
         writeln!(text, "| `{word}`{star} | {} | {says}{} |", kind(meaning), example.replace('|', "\\|"))
             .expect("a string takes all");
     }
+}
+
+fn example(schema: &Value) -> String {
+    schema["examples"].get(0).map(|example| format!(" Example: `{example}`.")).unwrap_or_default()
 }
 
 fn paragraph(definition: &Value) -> String {

@@ -13,7 +13,7 @@ use jobgate::domain::{
     Principal, ProviderName, Random, SystemClock, TaskMode, Tool, ToolName, ToolPolicy,
 };
 use jobgate::engine::{Engine, EngineLimits, EngineParts, Provider, ProviderLimits, Supervisor};
-use jobgate::http::{Health, HttpParts, HttpSettings, router};
+use jobgate::http::{Health, HttpParts, HttpSettings, NoAuth, router};
 use jobgate::mcp::{Dispatcher, DispatcherParts, Limits};
 use jobgate::store::TaskStore;
 use jobgate::store::sled::{SledOptions, SledStore};
@@ -112,11 +112,19 @@ pub(crate) fn start(servers: &Runtime, store: Arc<SledStore>, limits: ProviderLi
         .await
         .unwrap();
         let limits = Arc::new(Limits::new(&CallerLimits::UNLIMITED, Arc::clone(&clock)));
-        let parts = DispatcherParts { engine: Arc::clone(&engine), clock: Arc::clone(&clock), random, supervisor, limits };
+        let parts = DispatcherParts {
+            engine: Arc::clone(&engine),
+            clock: Arc::clone(&clock),
+            random,
+            supervisor,
+            limits: Arc::clone(&limits),
+        };
         let dispatcher = Dispatcher::new(parts).await.unwrap();
         let app = router(HttpParts {
             frontend: Arc::new(dispatcher),
             settings: HttpSettings::default(),
+            auth: Arc::new(NoAuth),
+            limits,
             health: Arc::new(Well),
             clock,
         });

@@ -49,6 +49,9 @@ pub(super) enum Command {
     /// Looks at, answers and cancels tasks.
     #[command(subcommand)]
     Tasks(TasksCommand),
+    /// Makes tokens for callers.
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Looks after the embedded store; no gateway may be running on it.
     #[command(subcommand)]
     Store(StoreCommand),
@@ -86,6 +89,9 @@ pub(super) struct RemoteArgs {
     /// The gateway's MCP endpoint.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080/mcp")]
     pub(super) url: String,
+    /// A file with the token to show to the gateway. Default: the environment variable JOBGATE_TOKEN, if it is set.
+    #[arg(long, value_name = "FILE")]
+    pub(super) token_file: Option<PathBuf>,
     /// How to print results to stdout.
     #[arg(long, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
     pub(super) output: Output,
@@ -198,6 +204,31 @@ pub(super) struct AuditArgs {
     /// How to print.
     #[arg(long, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
     pub(super) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum TokenCommand {
+    /// Prints a new token to stdout, once, and the entry that lets it in to stderr. Stores nothing.
+    New(TokenNewArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct TokenNewArgs {
+    /// Who will call with it; owns the tasks.
+    #[arg(long, value_name = "NAME", default_value = "me")]
+    pub(super) principal: String,
+    /// What the principal belongs to. Default: default.
+    #[arg(long, value_name = "NAME")]
+    pub(super) tenant: Option<String>,
+    /// The tools that it may use, with commas between them; a name that ends in `*` stands for all that begin so. Default: all.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) tools: Vec<String>,
+    /// Lets it see and act on the tasks of its whole tenant.
+    #[arg(long)]
+    pub(super) admin: bool,
+    /// How long it is valid, for example 90d. Default: until its entry goes.
+    #[arg(long, value_name = "SPAN")]
+    pub(super) expires: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -17,7 +17,7 @@ use super::show;
 const MOST_ROUNDS: usize = 20;
 
 pub(super) async fn run(args: &CallArgs, clock: Arc<dyn Clock>, random: &dyn Random) -> Ended {
-    let remote = Remote::connect(&args.remote.url, clock.clone()).await?;
+    let remote = Remote::connect(&args.remote, clock.clone()).await?;
     let ended = Box::pin(call(args, &remote, clock, random)).await;
     remote.close().await;
     ended

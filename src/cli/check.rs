@@ -2,16 +2,19 @@
 
 use std::path::Path;
 
+use jobgate_adapter_api::Clock;
+
 use super::out::{Ended, Failure, code, note, result};
 use crate::config::{self, Warnings};
 use crate::registry::Registry;
 
-pub(super) fn check(file: &Path) -> Ended {
+pub(super) fn check(file: &Path, clock: &dyn Clock) -> Ended {
     let name = file.display().to_string();
     let text = read(file)?;
     match config::load(&text, &name, &Registry::built_in()) {
         Ok(checked) => {
             warn(&checked.warnings);
+            checked.auth.expired(clock.now()).iter().for_each(|sentence| note(format!("{name}: warning: {sentence}")));
             result(format!(
                 "{name}: fine: {} and {}",
                 count(checked.providers.len(), "provider"),

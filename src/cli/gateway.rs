@@ -54,7 +54,8 @@ pub(super) fn choose(args: &SourceArgs) -> Result<Chosen, Failure> {
 pub(super) async fn http(args: &ServeArgs, format: LogFormat) -> Ended {
     let Chosen { mut source, built_in } = choose(&args.source)?;
     if let Some(address) = &args.listen {
-        source.checked.server.listen_on(address).map_err(|problem| Failure::usage(format!("--listen: {problem}")))?;
+        let config::Checked { server, auth, .. } = &mut source.checked;
+        server.listen_on(address, auth).map_err(|problem| Failure::usage(format!("--listen: {problem}")))?;
     }
     let plan = Arc::new(Plan::build(source, world()).map_err(plan_failure)?);
     let stop = stop_signal()?;

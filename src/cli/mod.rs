@@ -14,6 +14,7 @@ mod show;
 mod status;
 mod store;
 mod tasks;
+mod token;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -23,7 +24,7 @@ use clap::Parser as _;
 use jobgate_adapter_api::{Clock, OsRandom};
 
 use crate::telemetry;
-use args::{Cli, Command, LogArgs, LogFormat, TasksCommand};
+use args::{Cli, Command, LogArgs, LogFormat, TasksCommand, TokenCommand};
 use out::{Ended, Failure, code};
 
 /// Runs the command that `words` ask for and says how it ended.
@@ -50,7 +51,7 @@ fn dispatch(cli: Cli) -> Ended {
     let clock: Arc<dyn Clock> = gateway::clock();
     log(&cli.log, &command)?;
     match command {
-        Command::Check(args) => check::check(&args.file),
+        Command::Check(args) => check::check(&args.file, &*clock),
         Command::Schema => check::schema(),
         Command::Call(args) => blocking(async { call::run(&args, clock, &OsRandom).await }),
         Command::Tasks(TasksCommand::Get(args)) => blocking(tasks::get(&args, clock)),
@@ -60,6 +61,7 @@ fn dispatch(cli: Cli) -> Ended {
         Command::Tasks(TasksCommand::Audit(args)) => blocking(operator::audit(&args)),
         Command::Serve(args) => blocking(gateway::http(&args, cli.log.log_format)),
         Command::Stdio(args) => blocking(gateway::pipe(&args)),
+        Command::Token(TokenCommand::New(args)) => token::new(&args, &*clock, &OsRandom),
         Command::Store(command) => blocking(store::run(command)),
     }
 }
@@ -68,7 +70,9 @@ fn dispatch(cli: Cli) -> Ended {
 fn log(args: &LogArgs, command: &Command) -> Result<(), Failure> {
     let quiet = match command {
         Command::Serve(_) | Command::Stdio(_) => "info",
-        Command::Check(_) | Command::Schema | Command::Call(_) | Command::Tasks(_) | Command::Store(_) => "error,rmcp=off",
+        Command::Check(_) | Command::Schema | Command::Call(_) | Command::Tasks(_) | Command::Token(_) | Command::Store(_) => {
+            "error,rmcp=off"
+        }
     };
     let format = match args.log_format {
         LogFormat::Text => telemetry::Format::Text,

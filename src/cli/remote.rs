@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jobgate_adapter_api::Clock;
+use jobgate_adapter_api::{Clock, EnvAndFiles, Secret, SecretError, SecretRef, SecretSource as _};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientConfig, GetTaskParams, InputResponses, ProtocolVersion,
     RequestMetaObject, UpdateTaskParams,
 };
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::{AuthRequiredError, StreamableHttpClientTransportConfig};
 use rmcp::{RoleClient, ServiceError};
 use serde_json::{Map, Value, json};
 
+use super::args::RemoteArgs;
 use super::out::Failure;
 
 /// No answer of the gateway takes longer, short of a call.
@@ -74,8 +76,9 @@ impl TaskView {
 }
 
 impl Remote {
-    /// Connects to the gateway at `url`.
-    pub(super) async fn connect(url: &str, clock: Arc<dyn Clock>) -> Result<Self, Failure> {
+    /// Connects to the gateway that `args` name.
+    pub(super) async fn connect(args: &RemoteArgs, clock: Arc<dyn Clock>) -> Result<Self, Failure> {
+        let url = args.url.as_str();
         // A second install is refused because the first one stands; both name the same provider of cryptography.
         rustls::crypto::ring::default_provider().install_default().ok();
         let parsed =
@@ -92,13 +95,20 @@ impl Remote {
         }))
         .map_err(|error| Failure::new(format!("the client cannot be set up: {error}")))?;
         let mode = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
-        let connecting = config.serve_with_lifecycle(StreamableHttpClientTransport::from_uri(url.to_owned()), mode);
+        let mut way = StreamableHttpClientTransportConfig::with_uri(url.to_owned());
+        way.auth_header = token(args)?.map(|token| token.expose().to_owned());
+        let connecting = config.serve_with_lifecycle(StreamableHttpClientTransport::from_config(way), mode);
         let client = tokio::select! {
             client = connecting => client.map_err(|error| {
-                let reason = match &error {
-                    ClientInitializeError::TransportError { error, .. } => innermost(error.error.as_ref()),
-                    other => innermost(other),
+                let cause: &(dyn std::error::Error + 'static) = match &error {
+                    ClientInitializeError::TransportError { error, .. } => error.error.as_ref(),
+                    other => other,
                 };
+                if let Some(refused) = refusal(cause) {
+                    return Failure::new(format!("the gateway at {url} does not let this caller in: {refused}"))
+                        .hint("set JOBGATE_TOKEN or name a file with `--token-file FILE`; `jobgate token new` makes a token");
+                }
+                let reason = innermost(cause);
                 Failure::new(format!("no gateway answers at {url}: {reason}"))
                     .hint("start one with `jobgate serve`, or name another with `--url http://HOST:PORT/mcp`")
             })?,
@@ -199,6 +209,19 @@ impl Remote {
     }
 }
 
+/// The token to show: never from the command line, which every user of the machine can read.
+fn token(args: &RemoteArgs) -> Result<Option<Secret>, Failure> {
+    let named = match &args.token_file {
+        Some(file) => EnvAndFiles.read(&SecretRef::File(file.clone())),
+        None => EnvAndFiles.read(&SecretRef::Env("JOBGATE_TOKEN".to_owned())),
+    };
+    match named {
+        Ok(token) => Ok(Some(token)),
+        Err(SecretError::Env(_)) => Ok(None),
+        Err(error) => Err(Failure::usage(format!("--token-file: {error}"))),
+    }
+}
+
 /// A task that is not there is worth a better word than the protocol has.
 fn unknown(failure: Failure, id: &str) -> Failure {
     if failure.message.ends_with("(-32602)") {
@@ -207,6 +230,20 @@ fn unknown(failure: Failure, id: &str) -> Failure {
         ));
     }
     failure
+}
+
+/// What a gateway that wants to know who calls said of the token, or of its lack.
+fn refusal(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let mut error = Some(error);
+    while let Some(cause) = error {
+        if let Some(refused) = cause.downcast_ref::<AuthRequiredError>() {
+            let challenge = &refused.www_authenticate_header;
+            let said = challenge.split_once("error_description=\"").and_then(|(_, rest)| rest.split_once('"'));
+            return Some(said.map_or_else(|| "it wants a token".to_owned(), |(said, _)| said.to_owned()));
+        }
+        error = cause.source();
+    }
+    None
 }
 
 /// The cause at the bottom, which is what people can act on.

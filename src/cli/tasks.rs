@@ -13,7 +13,7 @@ use super::show;
 
 pub(super) async fn get(args: &GetArgs, clock: Arc<dyn Clock>) -> Ended {
     let TaskArgs { id, remote: place } = &args.task;
-    let remote = Remote::connect(&place.url, clock.clone()).await?;
+    let remote = Remote::connect(place, clock.clone()).await?;
     let ended = async {
         let task = remote.get(id).await?;
         if task.is_ended() {
@@ -31,7 +31,7 @@ pub(super) async fn get(args: &GetArgs, clock: Arc<dyn Clock>) -> Ended {
 }
 
 pub(super) async fn cancel(args: &TaskArgs, clock: Arc<dyn Clock>) -> Ended {
-    let remote = Remote::connect(&args.remote.url, clock).await?;
+    let remote = Remote::connect(&args.remote, clock).await?;
     let ended = async {
         let before = remote.get(&args.id).await?;
         if before.is_ended() {
@@ -54,7 +54,7 @@ pub(super) async fn cancel(args: &TaskArgs, clock: Arc<dyn Clock>) -> Ended {
 
 pub(super) async fn answer(args: &TaskAnswerArgs, clock: Arc<dyn Clock>) -> Ended {
     let TaskArgs { id, remote: place } = &args.task;
-    let remote = Remote::connect(&place.url, clock.clone()).await?;
+    let remote = Remote::connect(place, clock.clone()).await?;
     let ended = answer_at(&remote, id, &args.answer, &Manners::new(place.output, &args.answer, &place.url, clock)).await;
     remote.close().await;
     ended

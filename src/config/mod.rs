@@ -1,6 +1,8 @@
 //! The configuration: words -> meaning -> thing. `load` finds every problem at once; what it gives back can be built.
 
+mod auth;
 mod diagnostic;
+mod limits;
 mod schema;
 mod settings;
 mod structure;
@@ -15,16 +17,20 @@ use jobgate_adapter_api::{CheckedAdapter, HumanDuration, Issues, Place, ToolWord
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+pub use auth::{Auth, TokenSettings, check_name};
 pub use diagnostic::{Diagnostic, Diagnostics, Warnings};
+pub use limits::Limits;
 pub use schema::schema;
-pub use settings::{Limits, ServerSettings, StoreSettings};
+pub use settings::{ServerSettings, StoreSettings};
 
 use crate::domain::{OWN_TOOLS, ProviderName, Tool};
 use crate::registry::Registry;
+use auth::AuthWords;
 use diagnostic::located;
+use limits::LimitWords;
 use schema::{Schemas, is_common_word, job_definition, kinds, provider_definition};
 use structure::{Section, choice};
-use words::{LimitWords, ProviderWords, ServerWords, StoreWords, ToolWords};
+use words::{ProviderWords, ServerWords, StoreWords, ToolWords};
 use yaml::{Document, Spot};
 
 /// A configuration without problems: everything but secrets, network and disk is known to fit.
@@ -34,6 +40,8 @@ pub struct Checked {
     pub server: ServerSettings,
     /// Persistence.
     pub store: StoreSettings,
+    /// Who may call.
+    pub auth: Auth,
     /// What one caller may use up.
     pub limits: Limits,
     /// The providers, in the order of the file.
@@ -114,11 +122,15 @@ impl Loader<'_> {
         let empty = json!({});
         let value = if self.document.value.is_null() { &empty } else { &self.document.value };
         self.structure(self.schemas.shallow_root(), &root, value);
+        let auth = self.auth(&root.key("auth"));
         let server = self.section::<ServerWords>("server", "Server").unwrap_or_default();
-        let server = ServerSettings::from_words(server, &root.key("server"), &mut self.issues);
+        // Where `auth` is wrong it was meant.
+        let known = auth.as_ref().is_none_or(Auth::is_on);
+        let server = ServerSettings::from_words(server, known, &root.key("server"), &mut self.issues);
         let store = self.section::<StoreWords>("store", "Store").unwrap_or_default();
         let store = StoreSettings::from_words(store, base, &root.key("store"), &mut self.issues);
-        let limits = Limits::from_words(&self.section::<LimitWords>("limits", "Limits").unwrap_or_default());
+        let limits = self.section::<LimitWords>("limits", "Limits").unwrap_or_default();
+        let limits = Limits::from_words(limits, &root.key("limits"), &mut self.issues);
 
         let no_sections = Map::new();
         let sections = |key: &str| self.document.value[key].as_object().unwrap_or(&no_sections);
@@ -155,6 +167,8 @@ impl Loader<'_> {
         (providers.len() == provider_sections.len()).then(|| Checked {
             server,
             store,
+            // Where it could not be read there is a problem, and nothing is given out.
+            auth: auth.unwrap_or_default(),
             limits,
             providers,
             tools,
@@ -172,6 +186,24 @@ impl Loader<'_> {
         let value = self.document.value.get(key).filter(|value| value.is_object())?;
         let place = Place::root().key(key);
         if self.structure(self.schemas.section(definition), &place, value) { self.typed(value, &place) } else { None }
+    }
+
+    /// Who may call; `None` where that cannot be read.
+    fn auth(&mut self, place: &Place) -> Option<Auth> {
+        let value = match &self.document.value["auth"] {
+            Value::Null => return Some(Auth::None),
+            Value::String(word) if word != "none" => {
+                auth::wrong_word(place, &mut self.issues);
+                return None;
+            }
+            value => value,
+        };
+        if !self.structure(self.schemas.section("CallerAuth"), place, value) {
+            return None;
+        }
+        let words: AuthWords = self.typed(value, place)?;
+        let tools: Vec<String> = self.document.value["tools"].as_object().into_iter().flat_map(Map::keys).cloned().collect();
+        Some(Auth::from_words(words, &tools, place, &mut self.issues))
     }
 
     fn typed<T: DeserializeOwned>(&mut self, value: &Value, place: &Place) -> Option<T> {

@@ -5,7 +5,9 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::words::{LimitWords, ProviderWords, ServerWords, StoreWords, ToolWords};
+use super::auth::AuthWords;
+use super::limits::LimitWords;
+use super::words::{ProviderWords, ServerWords, StoreWords, ToolWords};
 use crate::registry::Registry;
 
 /// Names of providers and tools: what every client accepts.
@@ -24,6 +26,7 @@ impl Schemas {
         for schema in [
             generator.subschema_for::<ServerWords>(),
             generator.subschema_for::<StoreWords>(),
+            generator.subschema_for::<AuthWords>(),
             generator.subschema_for::<LimitWords>(),
             generator.subschema_for::<ToolWords>(),
         ] {
@@ -65,6 +68,7 @@ impl Schemas {
             "properties": {
                 "server": { "$ref": "#/$defs/Server" },
                 "store": { "$ref": "#/$defs/Store" },
+                "auth": { "$ref": "#/$defs/CallerAuth" },
                 "limits": { "$ref": "#/$defs/Limits" },
                 "providers": {
                     "description": "Accounts at external systems that run jobs, by name. A name has letters, digits, `_` and `-`.",
@@ -103,6 +107,11 @@ impl Schemas {
     pub(super) fn shallow_root(&self) -> Value {
         let mut root = self.root.clone();
         for (name, section) in root.pointer_mut("/properties").and_then(Value::as_object_mut).into_iter().flatten() {
+            if name == "auth" {
+                // A word or a mapping: its own definition tells them apart.
+                *section = json!({});
+                continue;
+            }
             let examples = match name.as_str() {
                 "server" => json!([{ "listen": "127.0.0.1:8080" }]),
                 "store" => json!([{ "path": "./jobgate-data" }]),

@@ -1,14 +1,14 @@
-//! What the words of `server`, `store` and `limits` mean.
+//! What the words of `server` and `store` mean.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use jobgate_adapter_api::{HumanDuration, Issues, Place};
 
-use crate::domain::CallerLimits;
-
-use super::words::{LimitWords, ServerWords, StoreWords};
+use super::auth::Auth;
+use super::words::{ServerWords, StoreWords};
 
 /// Where and how callers reach the gateway over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +25,10 @@ pub struct ServerSettings {
     pub request_timeout: Duration,
     /// How long work in progress may take to finish after the signal to stop.
     pub shutdown_grace: Duration,
-    /// Whether an address that other machines reach is meant.
+    /// Whether an address that other machines reach is meant, without authentication.
     pub allow_public: bool,
+    /// Proxies whose word on where a request comes from is believed.
+    pub trusted_proxies: Vec<IpNet>,
 }
 
 /// Where tasks are kept.
@@ -42,19 +44,6 @@ pub struct StoreSettings {
     pub keep_exports: usize,
 }
 
-/// What one caller may use up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Tasks of one principal that have not ended.
-    pub live_tasks_per_principal: usize,
-    /// Largest arguments, in bytes of JSON.
-    pub argument_bytes: usize,
-    /// Largest result, in bytes of JSON.
-    pub result_bytes: usize,
-    /// What one caller may ask for.
-    pub callers: CallerLimits,
-}
-
 impl Default for ServerSettings {
     fn default() -> Self {
         Self {
@@ -65,6 +54,7 @@ impl Default for ServerSettings {
             request_timeout: Duration::from_secs(60),
             shutdown_grace: Duration::from_secs(10),
             allow_public: false,
+            trusted_proxies: Vec::new(),
         }
     }
 }
@@ -75,15 +65,16 @@ impl ServerSettings {
     ///
     /// # Errors
     /// A sentence that says what is wrong and what to do.
-    pub fn listen_on(&mut self, address: &str) -> Result<(), String> {
+    pub fn listen_on(&mut self, address: &str, auth: &Auth) -> Result<(), String> {
         self.listen = parse_listen(address).map_err(|(message, hint)| format!("{message}; {hint}"))?;
-        match public_refusal(self) {
+        match public_refusal(self, auth.is_on()) {
             Some((message, hint)) => Err(format!("{message}; {hint}")),
             None => Ok(()),
         }
     }
 
-    pub(super) fn from_words(words: ServerWords, place: &Place, issues: &mut Issues) -> Self {
+    /// `auth` is whether callers have to be known.
+    pub(super) fn from_words(words: ServerWords, auth: bool, place: &Place, issues: &mut Issues) -> Self {
         let default = Self::default();
         let mut settings = Self {
             listen: default.listen,
@@ -93,6 +84,7 @@ impl ServerSettings {
             request_timeout: words.request_timeout.map_or(default.request_timeout, HumanDuration::get),
             shutdown_grace: words.shutdown_grace.map_or(default.shutdown_grace, HumanDuration::get),
             allow_public: words.allow_public.unwrap_or(default.allow_public),
+            trusted_proxies: proxies(words.trusted_proxies, &place.key("trusted_proxies"), issues),
         };
         if settings.request_timeout < Duration::from_secs(1) {
             issues.add_with_hint(place.key("request_timeout"), "has to be at least 1s", "for example `60s`");
@@ -116,7 +108,7 @@ impl ServerSettings {
             Some(Err((message, hint))) => issues.add_with_hint(place.key("listen"), message, hint),
             Some(Ok(address)) => {
                 settings.listen = address;
-                if let Some((message, hint)) = public_refusal(&settings) {
+                if let Some((message, hint)) = public_refusal(&settings, auth) {
                     issues.add_with_hint(place.key("listen"), message, hint);
                 }
             }
@@ -133,13 +125,29 @@ fn parse_listen(text: &str) -> Result<SocketAddr, (String, &'static str)> {
     })
 }
 
-fn public_refusal(settings: &ServerSettings) -> Option<(String, &'static str)> {
-    if settings.allow_public || settings.listen.ip().is_loopback() {
+/// An address alone is a network of one.
+fn proxies(words: Option<Vec<String>>, place: &Place, issues: &mut Issues) -> Vec<IpNet> {
+    let mut networks = Vec::new();
+    for (nth, text) in words.into_iter().flatten().enumerate() {
+        match text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)) {
+            Ok(network) => networks.push(network),
+            Err(_) => {
+                let hint = "for example `127.0.0.1` or `10.0.0.0/8`";
+                issues.add_with_hint(place.index(nth), format!("`{}` is no address or network", text.escape_debug()), hint);
+            }
+        }
+    }
+    networks
+}
+
+fn public_refusal(settings: &ServerSettings, auth: bool) -> Option<(String, &'static str)> {
+    if auth || settings.allow_public || settings.listen.ip().is_loopback() {
         return None;
     }
     Some((
         format!("{} can be reached from other machines, and there is no authentication", settings.listen),
-        "listen on 127.0.0.1, or, behind a proxy that authenticates, say so with `allow_public: true` under `server`",
+        "listen on 127.0.0.1; or let in who has a token, with `auth: { tokens: [...] }` (`jobgate token new` prints an entry); or, \
+         behind a proxy that authenticates, say so with `allow_public: true` under `server`",
     ))
 }
 
@@ -170,28 +178,5 @@ impl StoreSettings {
             issues.add_with_hint(place.key("path"), "must not be empty", "for example `./jobgate-data`");
         }
         settings
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            live_tasks_per_principal: 1000,
-            argument_bytes: 256 * 1024,
-            result_bytes: 1024 * 1024,
-            callers: CallerLimits::default(),
-        }
-    }
-}
-
-impl Limits {
-    pub(super) fn from_words(words: &LimitWords) -> Self {
-        let default = Self::default();
-        Self {
-            live_tasks_per_principal: words.live_tasks_per_principal.unwrap_or(default.live_tasks_per_principal),
-            argument_bytes: words.argument_bytes.unwrap_or(default.argument_bytes),
-            result_bytes: words.result_bytes.unwrap_or(default.result_bytes),
-            callers: default.callers,
-        }
     }
 }

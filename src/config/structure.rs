@@ -8,8 +8,9 @@ use serde_json::Value;
 use super::Diagnostic;
 use super::yaml::Document;
 
-/// The part of a schema's path that names the definition whose values may be secrets.
-const SECRET_DEFINITION: &str = "/SecretRef/";
+/// Parts of a schema's path that name the definitions whose values may be secrets, by mistake: what stands where a reference, a
+/// token's hash or its entry belongs.
+const SECRET_DEFINITIONS: [&str; 3] = ["/SecretRef/", "/TokenHash/", "/Token/type"];
 
 /// Validates one section.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ impl Report<'_> {
     fn tell(&self, error: &ValidationError<'_>, problems: &mut Vec<Diagnostic>) {
         let place = self.place(error);
         let words = self.words(error);
-        let secret = error.schema_path().as_str().contains(SECRET_DEFINITION);
+        let secret = SECRET_DEFINITIONS.iter().any(|part| error.schema_path().as_str().contains(part));
         let found = found(error.instance());
         let mut add = |message: String, hint: Option<String>| {
             problems.push(Diagnostic::at(self.document.spot(&place), &place, message, hint));
@@ -146,7 +147,11 @@ impl Report<'_> {
             let allowed: Vec<String> =
                 context.iter().filter_map(|branch| constant(branch)).flat_map(|(_, _, words)| words).collect();
             let message = format!("{} is no allowed word", found(value));
-            let hint = choice(&text(value), &allowed, "allowed");
+            // Where a word is one of several forms, what was meant may be another of them.
+            let other =
+                context.iter().any(|branch| branch.iter().any(is_type_error)).then(|| self.example_hint(self.words(error)));
+            let hint = choice(&text(value), &allowed, "allowed").into_iter().chain(other.flatten());
+            let hint = Some(hint.collect::<Vec<_>>().join("; or "));
             problems.push(Diagnostic::at(self.document.spot(&place), &place, message, hint));
             return;
         }

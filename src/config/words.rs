@@ -28,9 +28,12 @@ pub(super) struct ServerWords {
     pub(super) request_timeout: Option<HumanDuration>,
     /// How long work in progress may take to finish after the signal to stop. Default: 10s.
     pub(super) shutdown_grace: Option<HumanDuration>,
-    /// Allows an address that other machines can reach. There is no authentication: everyone who can connect may use every tool and
-    /// read every task whose id they know. Default: false.
+    /// Allows an address that other machines can reach without authentication: everyone who can connect may use every tool and read
+    /// every task whose id they know. Needless with `auth: { tokens: ... }`. Default: false.
     pub(super) allow_public: Option<bool>,
+    /// Proxies whose `X-Forwarded-For` is believed: addresses or networks. Of anyone else it is not read. Default: none.
+    #[schemars(extend("examples" = [["127.0.0.1", "10.0.0.0/8"]]))]
+    pub(super) trusted_proxies: Option<Vec<String>>,
 }
 
 /// Where tasks are kept.
@@ -49,22 +52,6 @@ pub(super) struct StoreWords {
     /// How many exports are kept. Default: 2.
     #[schemars(range(min = 1, max = 1000))]
     pub(super) keep_exports: Option<usize>,
-}
-
-/// What one caller may use up.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Limits")]
-pub(super) struct LimitWords {
-    /// Tasks of one principal that have not ended. Default: 1000.
-    #[schemars(range(min = 1))]
-    pub(super) live_tasks_per_principal: Option<usize>,
-    /// Largest arguments of one call, in bytes of JSON. Default: 262144.
-    #[schemars(range(min = 1024))]
-    pub(super) argument_bytes: Option<usize>,
-    /// Largest result of one job, in bytes of JSON. Default: 1048576.
-    #[schemars(range(min = 1024))]
-    pub(super) result_bytes: Option<usize>,
 }
 
 /// The words of every provider section; its adapter adds its own.

@@ -9,6 +9,7 @@ mod outcome;
 mod principal;
 pub mod schedule;
 mod task;
+mod token;
 mod tool;
 mod transition;
 
@@ -23,6 +24,7 @@ pub use names::{LONGEST_CLIENT_ID, LifeFrom, Names, RequestName, is_client_id};
 pub use outcome::{Category, Fault, Outcome, TaskError, ToolResult, Troubles};
 pub use principal::{Caller, Principal, Scope, ToolGrant};
 pub use task::{CallerKey, CancelProgress, Cancellation, InputProgress, InputSlot, NewTask, Revision, Status, Task, TaskState};
+pub use token::{InvalidTokenHash, TOKEN_PREFIX, TokenHash, mint_token};
 pub use tool::{
     ClientCapability, Confirm, ConfirmPurpose, ExpiryPolicy, Fallback, InputPolicy, Join, NoCancelPolicy, OWN_TOOLS, PollPolicy,
     ProviderName, TaskMode, Tool, ToolName, ToolPolicy,

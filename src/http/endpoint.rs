@@ -1,6 +1,6 @@
 //! `/mcp`: a message in by POST, one answer or a stream of messages out; a stream by GET; the end of a session by DELETE.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -13,10 +13,12 @@ use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use super::accept::Accepts;
+use super::address;
+use super::auth::{Admitted, Refusal};
 use super::limit::{Unread, read_body};
 use super::origin::{self, Stranger};
-use super::{HttpParts, KEEP_ALIVE, sse};
-use crate::domain::Caller;
+use super::{HttpParts, HttpSettings, KEEP_ALIVE, sse};
+use crate::domain::Timestamp;
 use crate::mcp::{HeaderText, McpHeaders, Reply, RequestContext, Verb};
 
 const PARAM_PREFIX: &str = "mcp-param-";
@@ -25,13 +27,17 @@ const MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) async fn post(State(here): State<Arc<HttpParts>>, request: Request<Body>) -> Response {
     let (parts, body) = request.into_parts();
     let accepts = Accepts::of(&parts.headers);
-    let message = match admit(&here, &parts, accepts).and_then(|()| is_message(&parts)) {
+    let from = match admit(&here, &parts, accepts).await {
+        Ok(from) => from,
+        Err(response) => return *response,
+    };
+    let message = match is_message(&parts) {
         Ok(()) => read(&here, &parts, body).await,
         Err(refusal) => Err(refusal),
     };
     match message {
-        Ok(message) => ask(&here, &parts, accepts, Verb::Post, message).await,
-        Err(refusal) => respond(refusal, accepts, &here),
+        Ok(message) => ask(&here, &parts, accepts, from, Verb::Post, message).await,
+        Err(refusal) => respond(refusal, accepts, None, &here),
     }
 }
 
@@ -39,18 +45,18 @@ pub(super) async fn get(State(here): State<Arc<HttpParts>>, request: Request<Bod
     let (parts, _) = request.into_parts();
     let accepts = Accepts::of(&parts.headers);
     let verb = Verb::Get { resume: text(&parts.headers, "last-event-id") };
-    match admit(&here, &parts, accepts) {
-        Ok(()) => ask(&here, &parts, accepts, verb, Bytes::new()).await,
-        Err(refusal) => respond(refusal, accepts, &here),
+    match admit(&here, &parts, accepts).await {
+        Ok(from) => ask(&here, &parts, accepts, from, verb, Bytes::new()).await,
+        Err(response) => *response,
     }
 }
 
 pub(super) async fn delete(State(here): State<Arc<HttpParts>>, request: Request<Body>) -> Response {
     let (parts, _) = request.into_parts();
     let accepts = Accepts::of(&parts.headers);
-    match admit(&here, &parts, accepts) {
-        Ok(()) => ask(&here, &parts, accepts, Verb::Delete, Bytes::new()).await,
-        Err(refusal) => respond(refusal, accepts, &here),
+    match admit(&here, &parts, accepts).await {
+        Ok(from) => ask(&here, &parts, accepts, from, Verb::Delete, Bytes::new()).await,
+        Err(response) => *response,
     }
 }
 
@@ -59,11 +65,17 @@ pub(super) async fn no_such_method() -> Response {
     (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "POST,GET,DELETE")]).into_response()
 }
 
-async fn ask(here: &Arc<HttpParts>, parts: &Parts, accepts: Accepts, verb: Verb, message: Bytes) -> Response {
+/// Who sent a request, and from where.
+struct Sender {
+    admitted: Admitted,
+    address: Option<IpAddr>,
+}
+
+async fn ask(here: &Arc<HttpParts>, parts: &Parts, accepts: Accepts, from: Sender, verb: Verb, message: Bytes) -> Response {
+    let Admitted { caller, until } = from.admitted;
     let context = RequestContext {
-        // Whoever let the request in says who sent it; without anyone, callers are those of this machine.
-        caller: parts.extensions.get::<Caller>().cloned().unwrap_or_else(Caller::local),
-        address: parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip()),
+        caller,
+        address: from.address,
         verb,
         headers: Some(mirrored(&parts.headers)),
         session: text(&parts.headers, "mcp-session-id"),
@@ -72,24 +84,46 @@ async fn ask(here: &Arc<HttpParts>, parts: &Parts, accepts: Accepts, verb: Verb,
         cancel: CancellationToken::new(),
     };
     let reply = here.frontend.handle(context, message).await;
-    respond(reply, accepts, here)
+    respond(reply, accepts, until, here)
 }
 
-/// Whether a request may come in at all.
-fn admit(here: &HttpParts, parts: &Parts, accepts: Accepts) -> Result<(), Reply> {
+/// Whether a request may come in at all, and whose it is.
+async fn admit(here: &Arc<HttpParts>, parts: &Parts, accepts: Accepts) -> Result<Sender, Box<Response>> {
+    let no = |refusal: Reply| Box::new(respond(refusal, accepts, None, here));
     let settings = &here.settings;
+    // What was not asked for by a page that may, and under our own name, is not even looked at for who sent it.
+    known(parts, settings).map_err(no)?;
+    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
+    let address = address::of(peer, &parts.headers, &settings.trusted_proxies);
+    let admitted = match here.auth.authenticate(&parts.headers).await {
+        Ok(admitted) => admitted,
+        Err(refusal) => return Err(Box::new(unknown(here, accepts, address, &refusal))),
+    };
+    if !accepts.anything() {
+        let message = "answers are `application/json` or `text/event-stream`, and `Accept` takes neither";
+        return Err(no(refused(StatusCode::NOT_ACCEPTABLE, message)));
+    }
+    Ok(Sender { admitted, address })
+}
+
+/// The answer to a request whose sender is not known.
+fn unknown(here: &Arc<HttpParts>, accepts: Accepts, address: Option<IpAddr>, refusal: &Refusal) -> Response {
+    if let Err(limited) = here.limits.bad_token(address) {
+        return respond(Reply::error(None, &limited), accepts, None, here);
+    }
+    let mut response = respond(refused(refusal.status(), refusal.message()), accepts, None, here);
+    refusal.challenge(&mut response);
+    response
+}
+
+fn known(parts: &Parts, settings: &HttpSettings) -> Result<(), Reply> {
     origin::check(parts, &settings.allowed_hosts, &settings.allowed_origins).map_err(|stranger| {
         let status = match stranger {
             Stranger::Host => StatusCode::MISDIRECTED_REQUEST,
             Stranger::Origin => StatusCode::FORBIDDEN,
         };
         refused(status, stranger.message())
-    })?;
-    if !accepts.anything() {
-        let message = "answers are `application/json` or `text/event-stream`, and `Accept` takes neither";
-        return Err(refused(StatusCode::NOT_ACCEPTABLE, message));
-    }
-    Ok(())
+    })
 }
 
 fn is_message(parts: &Parts) -> Result<(), Reply> {
@@ -149,7 +183,8 @@ fn text(headers: &HeaderMap, name: &str) -> HeaderText {
     }
 }
 
-fn respond(reply: Reply, accepts: Accepts, here: &HttpParts) -> Response {
+/// `until` is when a stream has to end.
+fn respond(reply: Reply, accepts: Accepts, until: Option<Timestamp>, here: &HttpParts) -> Response {
     match reply {
         Reply::Accepted => StatusCode::ACCEPTED.into_response(),
         Reply::One { status, body, notes } => {
@@ -167,6 +202,6 @@ fn respond(reply: Reply, accepts: Accepts, here: &HttpParts) -> Response {
             }
             response
         }
-        Reply::Stream(messages) => sse::response(messages, here.clock.clone(), KEEP_ALIVE),
+        Reply::Stream(messages) => sse::response(messages, here.clock.clone(), KEEP_ALIVE, until),
     }
 }

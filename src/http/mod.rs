@@ -1,6 +1,8 @@
 //! HTTP around the front end: `POST /mcp`, what may reach it, and whether the gateway is well.
 
 mod accept;
+mod address;
+mod auth;
 mod endpoint;
 pub mod limit;
 mod listen;
@@ -16,11 +18,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use ipnet::IpNet;
 
+pub use auth::{Admitted, Authenticator, NoAuth, Refusal, Tokens};
 pub use listen::{ConnectionLimits, serve};
 
 use crate::domain::Clock;
-use crate::mcp::Frontend;
+use crate::mcp::{Frontend, Limits};
 
 /// How long an event stream may be silent before a comment is sent (Streamable HTTP, "Receiving Messages").
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -37,6 +41,8 @@ pub struct HttpSettings {
     pub max_body_bytes: usize,
     /// How long a request may take to arrive.
     pub request_timeout: Duration,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
 }
 
 impl Default for HttpSettings {
@@ -46,6 +52,7 @@ impl Default for HttpSettings {
             allowed_origins: Vec::new(),
             max_body_bytes: 4 * 1024 * 1024,
             request_timeout: Duration::from_secs(60),
+            trusted_proxies: Vec::new(),
         }
     }
 }
@@ -64,6 +71,10 @@ pub struct HttpParts {
     pub frontend: Arc<dyn Frontend>,
     /// What may reach it.
     pub settings: HttpSettings,
+    /// Who says who calls.
+    pub auth: Arc<dyn Authenticator>,
+    /// How many requests without a valid token an address may send.
+    pub limits: Arc<Limits>,
     /// Whether it is well.
     pub health: Arc<dyn Health>,
     /// Time.

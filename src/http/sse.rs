@@ -12,17 +12,30 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use futures_util::stream;
 use tokio::sync::mpsc;
 
-use crate::domain::Clock;
+use crate::domain::{Clock, Timestamp};
 use crate::mcp::Message;
 
 /// Proxies that buffer answers are told not to (Streamable HTTP, "Receiving Messages").
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// A response that carries these messages as they come, and a comment whenever `silence` has passed without one.
-pub(super) fn response(messages: mpsc::Receiver<Message>, clock: Arc<dyn Clock>, silence: Duration) -> Response {
+/// A response that carries these messages as they come, and a comment whenever `silence` has passed without one. At `until` it ends:
+/// what let its reader in is not valid any more, and what the reader misses is in the store (requirement I3).
+pub(super) fn response(
+    messages: mpsc::Receiver<Message>,
+    clock: Arc<dyn Clock>,
+    silence: Duration,
+    until: Option<Timestamp>,
+) -> Response {
     let events = stream::unfold((messages, clock), move |(mut messages, clock)| async move {
+        let over = async {
+            match until {
+                Some(until) => clock.sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
         let event = tokio::select! {
             biased;
+            () = over => return None,
             message = messages.recv() => event(&message?),
             () = clock.sleep(silence) => Bytes::from_static(b": keep-alive\n\n"),
         };

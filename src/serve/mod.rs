@@ -74,7 +74,7 @@ pub async fn http(plan: Arc<Plan>, stop: CancellationToken, ready: impl FnOnce(R
     let listener = TcpListener::bind(server.listen).await.map_err(listening)?;
     let address = listener.local_addr().map_err(listening)?;
     let supervisor = Supervisor::new(world.clock.clone());
-    let switch = Switch::start(plan, &supervisor).await?;
+    let switch = Switch::start(plan.clone(), &supervisor).await?;
     let router = http::router(HttpParts {
         frontend: Arc::new(switch.clone()),
         settings: HttpSettings {
@@ -82,7 +82,10 @@ pub async fn http(plan: Arc<Plan>, stop: CancellationToken, ready: impl FnOnce(R
             allowed_origins: server.allowed_origins.clone(),
             max_body_bytes: server.max_body_bytes,
             request_timeout: server.request_timeout,
+            trusted_proxies: server.trusted_proxies.clone(),
         },
+        auth: plan.auth.clone(),
+        limits: plan.caller_limits.clone(),
         health: Arc::new(switch.clone()),
         clock: world.clock.clone(),
     });

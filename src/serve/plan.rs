@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use jobgate_adapter_api::{Deps, Issues, SecretSource, Transport, TransportLimits};
 
-use crate::config::{self, Checked, Diagnostics, ServerSettings, StoreSettings};
+use crate::config::{self, Auth, Checked, Diagnostics, ServerSettings, StoreSettings};
 use crate::domain::{Clock, Random, Tool};
 use crate::engine::{EngineLimits, Provider, ProviderLimits, Rate};
+use crate::http::{Admitted, Authenticator, NoAuth, Tokens};
 use crate::mcp::Limits;
 
 /// A configuration and the text it came from, for problems that show late.
@@ -38,6 +39,7 @@ pub struct Plan {
     pub(super) store: StoreSettings,
     pub(super) limits: EngineLimits,
     pub(super) caller_limits: Arc<Limits>,
+    pub(super) auth: Arc<dyn Authenticator>,
     pub(super) providers: Vec<Provider>,
     pub(super) tools: Vec<Tool>,
     pub(super) world: World,
@@ -61,7 +63,7 @@ impl Plan {
     /// Every secret that is missing at once, each with the place that names it.
     pub fn build(source: Source, world: World) -> Result<Self, PlanError> {
         let Source { checked, text, file } = source;
-        let Checked { server, store, limits, providers, tools, .. } = checked;
+        let Checked { server, store, auth, limits, providers, tools, .. } = checked;
         let transport = Transport::new(TransportLimits::default()).map_err(PlanError::Transport)?;
         let mut built = Vec::with_capacity(providers.len());
         let mut issues = Issues::new();
@@ -95,6 +97,10 @@ impl Plan {
         if !issues.is_empty() {
             return Err(config::locate(&text, &file, issues).into());
         }
+        for problem in auth.expired(world.clock.now()) {
+            tracing::warn!("{problem}");
+        }
+        let auth = authenticator(auth, world.clock.clone());
         let caller_limits = Arc::new(Limits::new(&limits.callers, world.clock.clone()));
         let limits = EngineLimits {
             max_live_tasks_per_principal: limits.live_tasks_per_principal,
@@ -103,7 +109,7 @@ impl Plan {
             shutdown_grace: server.shutdown_grace,
             ..EngineLimits::default()
         };
-        Ok(Self { server, store, limits, caller_limits, providers: built, tools, world })
+        Ok(Self { server, store, limits, caller_limits, auth, providers: built, tools, world })
     }
 
     /// Where and how HTTP is served.
@@ -116,5 +122,16 @@ impl Plan {
     #[must_use]
     pub const fn store(&self) -> &StoreSettings {
         &self.store
+    }
+}
+
+/// Who says who calls over HTTP.
+fn authenticator(auth: Auth, clock: Arc<dyn Clock>) -> Arc<dyn Authenticator> {
+    match auth {
+        Auth::None => Arc::new(NoAuth),
+        Auth::Tokens(tokens) => {
+            let known = tokens.into_iter().map(|token| (token.hash, Admitted { caller: token.caller, until: token.expires }));
+            Arc::new(Tokens::new(known, clock))
+        }
     }
 }
