@@ -76,7 +76,8 @@ impl State {
     fn look(&mut self, id: &str) -> Result<Observation, AdapterError> {
         let unknown = || AdapterError::new(ErrorKind::NotFound, Operation::Poll, "no such job");
         let job = self.jobs.get_mut(id).ok_or_else(unknown)?;
-        if job.cancelled {
+        // A stubborn job goes on for a while.
+        if job.cancelled && job.tool != "stubborn" {
             return Ok(Observation::new(JobState::Cancelled));
         }
         let plan = &self.plans[&job.tool];
@@ -98,8 +99,8 @@ impl State {
 
 #[async_trait]
 impl Adapter for Provider {
-    fn capabilities(&self, _tool: &str) -> Capabilities {
-        Capabilities { idempotent_submit: true, find: true, cancel: true, input: true }
+    fn capabilities(&self, tool: &str) -> Capabilities {
+        Capabilities { idempotent_submit: true, find: true, cancel: tool != "endless", input: true }
     }
 
     async fn submit(&self, cx: &CallContext, request: SubmitRequest) -> Result<Submitted, AdapterError> {

@@ -76,6 +76,8 @@ fn tools() -> Vec<Tool> {
         tool("release", TaskMode::Optional, any()),
         tool("survey", TaskMode::Optional, any()),
         tool("film", TaskMode::Optional, any()),
+        tool("stubborn", TaskMode::Optional, any()),
+        tool("endless", TaskMode::Optional, any()),
         tool("think", TaskMode::Never, any()),
         tool("remove", TaskMode::Optional, json!({ "type": "object", "properties": { "path": { "type": "string" } } })),
         tool("wipe", TaskMode::Never, any()),
@@ -109,6 +111,7 @@ fn tools() -> Vec<Tool> {
             "stuck" => policy.deadline = 60 * SECOND,
             // What the configuration makes of `mode: required`.
             "build" => policy.fallback = Fallback::Reject,
+            "stubborn" | "endless" => policy.fallback = Fallback::Ticket,
             "film" => {
                 policy.fallback = Fallback::Ticket;
                 policy.join = Join::SameArguments;
