@@ -137,6 +137,28 @@ async fn equal_calls_share_a_running_job() {
     assert_eq!(rig.fake.jobs().len(), 3);
 }
 
+/// C4: a caller that asks again after a crash in the middle of its call gets the task of then, and its one job.
+#[tokio::test]
+async fn a_repeat_after_a_crash_joins_the_job_of_before() {
+    let mut rig = joining().await;
+    rig.fake.state().slow = 10 * SECOND;
+    let engine = rig.engine();
+    tokio::select! {
+        biased;
+        _ = engine.call(call(1)) => panic!("it ended"),
+        () = rig.settle() => {}
+    }
+    drop(engine);
+    rig.kill().await;
+    rig.fake.state().slow = SECOND;
+    rig.start().await;
+    let again = task(&rig, call(1)).await;
+    assert_eq!(result(&rig.end(&again.id, HOUR).await).1, "done");
+    let all = ListQuery { scope: Scope::Everybody, after: None, limit: 9 };
+    assert_eq!(rig.engine().list(all).await.unwrap().len(), 1);
+    assert_eq!(rig.fake.jobs().len(), 1);
+}
+
 /// A job that has ended, or that someone wants stopped, is joined by nobody; a call with a key or an id of its own never joins.
 #[tokio::test]
 async fn only_a_running_job_is_joined() {

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jobgate::domain::{
-    CallerKey, Cause, IdempotencyKey, JobOutput, JobRef, NewTask, Outcome, Principal, ProviderName, Task, TaskId, TaskState,
-    Timestamp, ToolName, ToolResult,
+    CallerKey, Cause, IdempotencyKey, JobOutput, JobRef, Names, NewTask, Outcome, Principal, ProviderName, RequestName, Task,
+    TaskId, TaskState, Timestamp, ToolName, ToolResult,
 };
 use jobgate::store::sled::{SledOptions, SledStore, verify};
 use jobgate::store::{AuditEntry, Commit, Created, TaskStore};
@@ -65,6 +65,13 @@ fn task(number: u64, sizes: Sizes) -> Task {
         deadline_at: created_at.plus(Duration::from_secs(3600)),
     });
     task.due_at = Some(created_at);
+    if number.is_multiple_of(2) {
+        return task.with_names(Names {
+            client_id: Some(number.to_string()),
+            request: Some(RequestName { session: None, id: (number / 8).to_string() }),
+            join: Some(std::array::from_fn(|place| number.to_be_bytes()[place % 8])),
+        });
+    }
     task
 }
 
