@@ -21,6 +21,8 @@ pub struct ServerSettings {
     pub allowed_origins: Vec<String>,
     /// Largest request body, in bytes.
     pub max_body_bytes: usize,
+    /// Connections at the same time.
+    pub max_connections: usize,
     /// How long a request may take to arrive.
     pub request_timeout: Duration,
     /// How long work in progress may take to finish after the signal to stop.
@@ -51,6 +53,7 @@ impl Default for ServerSettings {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             max_body_bytes: 4 * 1024 * 1024,
+            max_connections: 16_000,
             request_timeout: Duration::from_secs(60),
             shutdown_grace: Duration::from_secs(10),
             allow_public: false,
@@ -81,6 +84,7 @@ impl ServerSettings {
             allowed_hosts: words.allowed_hosts.unwrap_or_default(),
             allowed_origins: words.allowed_origins.unwrap_or_default(),
             max_body_bytes: words.max_body_bytes.unwrap_or(default.max_body_bytes),
+            max_connections: words.max_connections.unwrap_or(default.max_connections),
             request_timeout: words.request_timeout.map_or(default.request_timeout, HumanDuration::get),
             shutdown_grace: words.shutdown_grace.map_or(default.shutdown_grace, HumanDuration::get),
             allow_public: words.allow_public.unwrap_or(default.allow_public),

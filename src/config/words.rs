@@ -24,6 +24,10 @@ pub(super) struct ServerWords {
     /// Largest request body, in bytes. Default: 4194304.
     #[schemars(range(min = 1024, max = 1_073_741_824))]
     pub(super) max_body_bytes: Option<usize>,
+    /// Connections at the same time; an open stream is one and costs about 20 KiB. More of them wait until one ends. Fewer where the
+    /// system gives the process fewer open files (`ulimit -n`). Default: 16000.
+    #[schemars(range(min = 1))]
+    pub(super) max_connections: Option<usize>,
     /// How long a request may take to arrive. Default: 60s.
     pub(super) request_timeout: Option<HumanDuration>,
     /// How long work in progress may take to finish after the signal to stop. Default: 10s.

@@ -90,8 +90,8 @@ pub async fn http(plan: Arc<Plan>, stop: CancellationToken, ready: impl FnOnce(R
         clock: world.clock.clone(),
     });
     let connections = supervisor.part();
-    let limits = ConnectionLimits::default();
-    let connection_limits = ConnectionLimits { connections: open_files::room_for(limits.connections), ..limits };
+    let room = open_files::room_for(server.max_connections);
+    let connection_limits = ConnectionLimits { connections: room, ..ConnectionLimits::default() };
     let serving = http::serve(listener, router, connection_limits, world.clock.clone(), connections.clone());
     // The socket takes connections already; they are served from the next line on.
     ready(Ready { address, holder: switch.holder() });
