@@ -50,7 +50,7 @@ impl Core {
         Ok((tool.clone(), runtime.clone()))
     }
 
-    pub(super) async fn call(self: &Arc<Self>, call: Call) -> Result<Called, CallError> {
+    pub(super) async fn call(self: &Arc<Self>, call: Call) -> Result<Arc<Task>, CallError> {
         let (tool, runtime) = self.check(&call)?;
         let CallNames { client_id, request, life_from } = call.names;
         let joins = tool.policy.join == Join::SameArguments && call.key.is_none() && client_id.is_none();
@@ -90,23 +90,22 @@ impl Core {
         // A dropped connection drops this future; the task and its submit go on.
         let core = self.clone();
         self.supervisor.spawn("submit", async move { core.create(&runtime, task, arriving, created).await });
-        let task = match answer.await {
-            Ok(Ok(Created::New(task))) => self.first_answer(task, watch).await?,
+        match answer.await {
+            Ok(Ok(Created::New(task))) => Ok(self.first_answer(task, watch).await?),
             Ok(Ok(Created::Existing(task))) => match &key {
-                Some(key) => return repeated(&task, key),
-                None => return self.shared(task).await,
+                Some(key) => repeated(&task, key),
+                None => self.shared(task).await,
             },
-            Ok(Err(error)) => return Err(error.into()),
-            Err(_) => return Err(CallError::ShuttingDown),
-        };
-        Ok(called(&task))
+            Ok(Err(error)) => Err(error.into()),
+            Err(_) => Err(CallError::ShuttingDown),
+        }
     }
 
     /// The answer to a call that joins the job of `task`: as quick and as telling as the one that the first call got.
-    async fn shared(&self, task: Arc<Task>) -> Result<Called, CallError> {
+    async fn shared(&self, task: Arc<Task>) -> Result<Arc<Task>, CallError> {
         let watch = self.hub.watch(&[task.id], true);
         let task = self.store.get(&task.id).await?.unwrap_or(task);
-        Ok(called(&self.first_answer(task, watch).await?))
+        Ok(self.first_answer(task, watch).await?)
     }
 
     /// Makes room for one more task of this owner.
@@ -186,14 +185,15 @@ impl Core {
 }
 
 /// Gives back the task of an earlier call with the same key.
-fn repeated(task: &Arc<Task>, key: &CallerKey) -> Result<Called, CallError> {
+fn repeated(task: &Arc<Task>, key: &CallerKey) -> Result<Arc<Task>, CallError> {
     match &task.caller_key {
-        Some(then) if then.arguments_hash == key.arguments_hash => Ok(called(task)),
+        Some(then) if then.arguments_hash == key.arguments_hash => Ok(task.clone()),
         Some(_) | None => Err(CallError::KeyConflict),
     }
 }
 
-fn called(task: &Arc<Task>) -> Called {
+/// The answer to a caller that takes either a task or the tool's own error.
+pub(super) fn called(task: &Arc<Task>) -> Called {
     was_refused(task).map_or_else(|| Called::Task(task.clone()), |result| Called::Refused(result.clone()))
 }
 

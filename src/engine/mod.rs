@@ -100,6 +100,14 @@ impl Engine {
     /// # Errors
     /// See [`CallError`]; never [`CallError::Fault`].
     pub async fn call(&self, call: Call) -> Result<Called, CallError> {
+        Ok(call::called(&self.core.call(call).await?))
+    }
+
+    /// The same for a caller that takes nothing but a task: where the provider refused the job, it has ended.
+    ///
+    /// # Errors
+    /// See [`CallError`]; never [`CallError::Fault`].
+    pub async fn call_for_task(&self, call: Call) -> Result<Arc<Task>, CallError> {
         self.core.call(call).await
     }
 

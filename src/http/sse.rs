@@ -18,6 +18,9 @@ use crate::mcp::Message;
 /// Proxies that buffer answers are told not to (Streamable HTTP, "Receiving Messages").
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
+/// Clients skip it.
+const COMMENT: &[u8] = b": keep-alive\n\n";
+
 /// A response that carries these messages as they come, and a comment whenever `silence` has passed without one. At `until` it ends:
 /// what let its reader in is not valid any more, and what the reader misses is in the store (requirement I3).
 pub(super) fn response(
@@ -37,7 +40,7 @@ pub(super) fn response(
             biased;
             () = over => return None,
             message = messages.recv() => event(&message?),
-            () = clock.sleep(silence) => Bytes::from_static(b": keep-alive\n\n"),
+            () = clock.sleep(silence) => Bytes::from_static(COMMENT),
         };
         Some((Ok::<_, Infallible>(event), (messages, clock)))
     });
@@ -57,6 +60,10 @@ fn around(body: Body) -> Response {
 /// Our messages are JSON without line breaks, and our ids visible ASCII, so that one line holds each. An event without a message only
 /// moves the place at which a lost stream goes on (Streamable HTTP, "Resumability").
 fn event(message: &Message) -> Bytes {
+    if message.id.is_none() && message.bytes.is_empty() {
+        // It only says that the stream is there.
+        return Bytes::from_static(COMMENT);
+    }
     let mut event = BytesMut::with_capacity(message.bytes.len() + message.id.as_ref().map_or(0, String::len) + 32);
     if let Some(id) = &message.id {
         event.put_slice(b"id: ");

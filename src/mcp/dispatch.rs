@@ -149,7 +149,8 @@ impl Frontend for Dispatcher {
             }
             Ok(Incoming::Response(response)) => match self.answered(&context, &response).await {
                 Ok(reply) => reply,
-                Err(error) => Reply::error(Some(response.id), &error),
+                // An answer is not answered, so what is wrong with it belongs to no request of the client's.
+                Err(error) => Reply::error(None, &error),
             },
             Ok(Incoming::Request(request)) => match self.answer(&context, &request).await {
                 Ok(reply) => reply,

@@ -146,6 +146,18 @@ impl RpcError {
         error
     }
 
+    /// A person said no to a call whose answer can only be a task.
+    pub(crate) fn declined(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(-32603, 200, message).with_data(json!({ "category": "declined", "retryable": false }))
+    }
+
+    /// The same in other words.
+    #[must_use]
+    pub(crate) fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Self {
+        self.message = message.into();
+        self
+    }
+
     /// A client that did not declare these capabilities when it began its session; versions with sessions have no code for that.
     pub(crate) fn unable(what: &str, missing: &[ClientCapability]) -> Self {
         let names: Vec<&str> = missing.iter().map(|one| one.as_str()).collect();

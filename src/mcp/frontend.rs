@@ -109,7 +109,7 @@ pub struct Notes {
 pub struct Message {
     /// What a client that loses the stream sends as `Last-Event-ID` to go on behind this message.
     pub id: Option<String>,
-    /// The message; empty for an event that only carries its id.
+    /// The message; empty for an event that only carries its id, or only says that the stream is there.
     pub bytes: Bytes,
 }
 

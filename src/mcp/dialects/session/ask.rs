@@ -143,7 +143,8 @@ impl Asker {
         messages
     }
 
-    fn withdrawn(&mut self, task: &Task) -> Vec<Bytes> {
+    /// The withdrawal of questions that were settled elsewhere.
+    pub(super) fn withdrawn(&mut self, task: &Task) -> Vec<Bytes> {
         let (here, id) = (&self.here, self.task);
         let mut messages = Vec::new();
         self.out.retain(|copy| {

@@ -1,12 +1,15 @@
 //! What all protocol versions before 2026-07-28 share: `initialize`, `ping`, the list of tools, and which dialect of tasks a request
 //! speaks.
 
+mod answered;
 mod ask;
 mod confirm;
 mod follow;
 mod initialize;
+mod listen;
 mod outcome;
 mod prepare;
+mod resume;
 mod stream;
 mod tasks;
 
@@ -19,6 +22,7 @@ use super::{classic, core, draft};
 use crate::mcp::dispatch::Shared;
 use crate::mcp::error::RpcError;
 use crate::mcp::frontend::{Reply, RequestContext, Verb};
+use crate::mcp::headers::HeaderText;
 use crate::mcp::jsonrpc::{self, Request, Response};
 use crate::mcp::listing::Audience;
 use crate::mcp::live::Here;
@@ -112,15 +116,13 @@ pub(in crate::mcp) async fn answer(
 /// Takes what a client answers to a request of ours.
 ///
 /// # Errors
-/// HTTP 404 for a session that is none.
+/// HTTP 404 for a session that is none, 400 for an answer that cannot be taken.
 pub(in crate::mcp) async fn answered(
     shared: &Arc<Shared>,
     context: &RequestContext,
     response: &Response<'_>,
 ) -> Result<Reply, RpcError> {
-    let _spoken = Spoken::of(shared, context)?;
-    tracing::debug!(id = response.id.get(), "an answer to nothing that was asked");
-    Ok(Reply::Accepted)
+    Spoken::of(shared, context)?.answered(response).await
 }
 
 /// Takes what a client says without waiting for an answer.
@@ -135,6 +137,10 @@ pub(in crate::mcp) async fn notified(
 ) -> Result<Reply, RpcError> {
     let spoken = Spoken::of(shared, context)?;
     if method == "notifications/cancelled" {
+        // Whatever else it stands for, nobody waits for the answer any more.
+        if let (Some(id), Some(here)) = (params.raw("requestId"), spoken.here()) {
+            here.cancel(id.get());
+        }
         draft::cancelled(&spoken, params).await?;
     }
     Ok(Reply::Accepted)
@@ -145,14 +151,25 @@ pub(in crate::mcp) async fn notified(
 /// # Errors
 /// HTTP 404 for a session that is none, 405 where there is none at all.
 pub(in crate::mcp) fn without_message(shared: &Arc<Shared>, context: &RequestContext) -> Result<Reply, RpcError> {
-    let no_session = || RpcError::refused(405, "there is no session here; send messages by POST");
-    let session = shared.sessions.of(context, &shared.sealer)?.ok_or_else(no_session)?;
     match &context.verb {
         Verb::Delete => {
+            let no_session = || RpcError::refused(405, "there is no session here that could end");
+            let session = shared.sessions.of(context, &shared.sealer)?.ok_or_else(no_session)?;
+            shared.live.end(&session.nonce);
             shared.sessions.end(session);
             Ok(Reply::Accepted)
         }
-        Verb::Get { .. } | Verb::Post => Err(no_session()),
+        Verb::Get { resume } => {
+            let spoken = Spoken::of(shared, context)?;
+            match resume {
+                HeaderText::Absent => spoken.listen(),
+                HeaderText::One(last) => spoken.resume(last),
+                HeaderText::Repeated | HeaderText::Unreadable => {
+                    Err(RpcError::refused(400, "header `Last-Event-ID` has to be there once, as it was given out"))
+                }
+            }
+        }
+        Verb::Post => Err(RpcError::internal("a POST has a message")),
     }
 }
 

@@ -244,7 +244,7 @@ impl Spoken {
     {
         let clock = self.shared.clock.clone();
         let (messages, begun, mut done) = self.begin(request.id, token, name, work);
-        let Some(mut messages) = messages else {
+        let Some((sender, mut messages)) = messages else {
             // Without an answer it was cancelled.
             return done.await.map_or(Reply::Accepted, |last| last.reply);
         };
@@ -263,6 +263,10 @@ impl Spoken {
             messages.close();
             return last.reply;
         }
+        if !begun.said.load(Ordering::SeqCst) {
+            // Whoever carries the stream learns that there is one.
+            sender.try_send(Message::default()).ok();
+        }
         Reply::Stream(messages)
     }
 
@@ -274,7 +278,7 @@ impl Spoken {
     {
         let (messages, _, done) = self.begin(id, token, "resumed stream", work);
         drop(done);
-        messages.map_or(Reply::Accepted, Reply::Stream)
+        messages.map_or(Reply::Accepted, |(_, messages)| Reply::Stream(messages))
     }
 
     fn begin<W, F>(
@@ -283,12 +287,13 @@ impl Spoken {
         token: Option<&RawValue>,
         name: &'static str,
         work: W,
-    ) -> (Option<mpsc::Receiver<Message>>, Arc<Begun>, oneshot::Receiver<Last>)
+    ) -> (Option<(mpsc::Sender<Message>, mpsc::Receiver<Message>)>, Arc<Begun>, oneshot::Receiver<Last>)
     where
         W: FnOnce(Outlet) -> F,
         F: Future<Output = Result<Bytes, RpcError>> + Send + 'static,
     {
         let (sender, receiver) = mpsc::channel(WAITING);
+        let to_reader = sender.clone();
         let spoken = Arc::new(self.clone());
         let events = Arc::new(Events::new(spoken.clone()));
         let begun = Arc::<Begun>::default();
@@ -339,7 +344,7 @@ impl Spoken {
                 sender.send(Message { id: events.next(true), bytes: body }).await.ok();
             }
         });
-        (takes_stream.then_some(receiver), begun, answer)
+        (takes_stream.then_some((to_reader, receiver)), begun, answer)
     }
 }
 

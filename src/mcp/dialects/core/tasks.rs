@@ -1,0 +1,122 @@
+//! `tasks/get`, `tasks/result`, `tasks/list` and `tasks/cancel`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::status::{RELATED, View, status};
+use crate::domain::{Status, Task, TaskId, Timestamp};
+use crate::mcp::dialects::said::store_error;
+use crate::mcp::dialects::session::{Follow, Followed, Form, Outlet, Spoken, result};
+use crate::mcp::error::RpcError;
+use crate::mcp::frontend::Reply;
+use crate::mcp::jsonrpc::{self, Request};
+use crate::mcp::limits::Slot;
+use crate::mcp::params::Params;
+use crate::mcp::seal::Purpose;
+use crate::store::ListQuery;
+
+/// Tasks on one page.
+const PAGE: usize = 50;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Page<'a> {
+    tasks: Vec<View<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// The last task of a page. Tasks are listed by their creation, so new ones come before it and change nothing after it.
+#[derive(Serialize, Deserialize)]
+struct Place {
+    #[serde(rename = "c")]
+    created_at: i64,
+    #[serde(rename = "t")]
+    task: String,
+}
+
+pub(super) async fn get(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
+    let task = spoken.look(&params.required_text("taskId")?).await?;
+    if let (Some(here), false) = (spoken.here(), task.is_ended()) {
+        here.looked(task.id);
+    }
+    Ok(result(request, &View::new(&task, spoken.shared.engine.caller_interval(&task))))
+}
+
+/// Blocks until the task has ended, then answers as the plain call would have.
+pub(super) async fn payload(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
+    let task = spoken.find(&params.required_text("taskId")?).await?;
+    if task.is_ended() {
+        let payload = spoken.outcome(&task, Some(RELATED))?;
+        return Ok(Reply::ok(jsonrpc::prepared(request.id, &payload)));
+    }
+    let slot = spoken.shared.limits.waiter(&spoken.context)?;
+    let token = params.meta.progress_token()?;
+    Ok(spoken.stream(request, token, "tasks/result", |outlet| wait(outlet, task, slot)).await)
+}
+
+/// Waits for the task's end on a stream that can be resumed.
+///
+/// # Errors
+/// What the plain call would have had.
+pub(in crate::mcp::dialects) async fn wait(mut outlet: Outlet, task: Arc<Task>, _slot: Slot) -> Result<Bytes, RpcError> {
+    outlet.resumable(Form::Core, &task, None).await;
+    if let Some(here) = outlet.spoken.here() {
+        here.looked(task.id);
+    }
+    let follow = Follow { task: task.id, related: Some(RELATED), statuses: true, questions: true, heartbeat: None, until: None };
+    drop(task);
+    match outlet.follow(follow).await? {
+        Followed::Ended(task) | Followed::TimeUp(task) => outlet.spoken.outcome(&task, Some(RELATED)),
+        Followed::Stopping => Err(RpcError::shutting_down()),
+    }
+}
+
+pub(super) async fn list(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
+    let owner = &spoken.context.caller.principal;
+    let after = match params.text("cursor")? {
+        None => None,
+        Some(cursor) => Some(place(spoken, &cursor)?),
+    };
+    // One more than is shown tells whether there is another page.
+    let query = ListQuery { scope: owner.into(), after, limit: PAGE + 1 };
+    let engine = &spoken.shared.engine;
+    let mut tasks = engine.list(query).await.map_err(|error| store_error(&error))?;
+    let more = tasks.len() > PAGE;
+    tasks.truncate(PAGE);
+    let next_cursor = tasks.last().filter(|_| more).map(|last| {
+        let place = Place { created_at: last.created_at.as_millis(), task: last.id.to_string() };
+        spoken.shared.sealer.seal_for(Purpose::Cursor, owner, &place)
+    });
+    let views = tasks.iter().map(|task| View::new(task, engine.caller_interval(task))).collect();
+    Ok(result(request, &Page { tasks: views, next_cursor }))
+}
+
+fn place(spoken: &Spoken, cursor: &str) -> Result<(Timestamp, TaskId), RpcError> {
+    let unknown = || RpcError::invalid_params("`params.cursor` is not one that this server gave out; list without it");
+    let owner = &spoken.context.caller.principal;
+    let place: Place = spoken.shared.sealer.open_for(Purpose::Cursor, owner, cursor).ok_or_else(unknown)?;
+    Ok((Timestamp::from_millis(place.created_at), place.task.parse().map_err(|_| unknown())?))
+}
+
+/// The task is cancelled before the reply, and stays so whatever becomes of the job (requirement F2).
+pub(super) async fn cancel(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
+    let task = spoken.find(&params.required_text("taskId")?).await?;
+    if task.is_ended() {
+        return Err(already(&task));
+    }
+    let engine = &spoken.shared.engine;
+    let task = engine.cancel(&spoken.context.caller.principal, &task.id, true).await.map_err(|error| spoken.no_access(error))?;
+    if status(&task) != Status::Cancelled {
+        // The job was quicker.
+        return Err(already(&task));
+    }
+    Ok(result(request, &View::new(&task, engine.caller_interval(&task))))
+}
+
+fn already(task: &Task) -> RpcError {
+    let word = status(task).as_str();
+    RpcError::invalid_params(format!("the task has ended already, with status `{word}`; it stays as it is"))
+}
