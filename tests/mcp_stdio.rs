@@ -33,7 +33,9 @@ impl Frontend for Scripted {
         let Ok(message) = serde_json::from_slice::<Value>(&message) else {
             return Reply::ok(Bytes::from_static(b"\"no message\""));
         };
-        let Some(method) = message["method"].as_str().map(str::to_owned) else { return Reply::Accepted };
+        let (Some(method), Some(_)) = (message["method"].as_str().map(str::to_owned), message.get("id")) else {
+            return Reply::Accepted;
+        };
         let waiting = self.waiting.lock().unwrap().remove(&method);
         if let Some(waiting) = waiting {
             tokio::select! {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,7 +15,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::frontend::{Frontend, Reply, RequestContext, Streams};
+use super::frontend::{Frontend, Notes, Reply, RequestContext, Streams, Verb};
+use super::headers::HeaderText;
 use super::jsonrpc::{self, Incoming};
 use super::params::Params;
 use crate::domain::{Caller, Clock};
@@ -65,17 +66,36 @@ where
         }
         Ok(())
     };
-    let read = Service { parts, out, running: FuturesUnordered::new(), cancels: HashMap::new(), served: 0 }.serve(input);
+    let service = Service {
+        parts,
+        out,
+        running: FuturesUnordered::new(),
+        cancels: HashMap::new(),
+        served: 0,
+        session: Arc::default(),
+        pushing: CancellationToken::new(),
+    };
+    let read = service.serve(input);
     tokio::try_join!(read, write).map(|((), ())| ())
 }
 
 struct Service {
     parts: StdioParts,
     out: mpsc::Sender<Bytes>,
-    /// What is being answered; each gives back its number.
-    running: FuturesUnordered<BoxFuture<'static, u64>>,
+    running: FuturesUnordered<BoxFuture<'static, Done>>,
     cancels: HashMap<u64, InFlight>,
     served: u64,
+    /// The one session of the pipe, once `initialize` has begun it.
+    session: Arc<Mutex<HeaderText>>,
+    /// Ends the stream of messages that answer no request.
+    pushing: CancellationToken,
+}
+
+/// What has been answered.
+struct Done {
+    number: u64,
+    /// Whether that began a session.
+    began: bool,
 }
 
 struct InFlight {
@@ -92,8 +112,11 @@ impl Service {
         loop {
             tokio::select! {
                 () = shutdown.cancelled() => break,
-                Some(number) = self.running.next() => {
-                    self.cancels.remove(&number);
+                Some(done) = self.running.next() => {
+                    self.cancels.remove(&done.number);
+                    if done.began {
+                        self.listen();
+                    }
                 }
                 line = lines.next() => match line? {
                     None => {
@@ -110,6 +133,7 @@ impl Service {
                 },
             }
         }
+        self.pushing.cancel();
         let grace = self.parts.clock.clone();
         tokio::select! {
             () = async { while self.running.next().await.is_some() {} } => {}
@@ -129,17 +153,44 @@ impl Service {
                 self.cancels.insert(number, InFlight { id, listens: request.method == LISTEN, cancel: cancel.clone() });
             }
             Ok(Incoming::Notification(notification)) if notification.method == "notifications/cancelled" => {
+                // The front end hears it, too: in one dialect it stands for more than the end of an answer.
                 self.cancel(notification.params);
-                return;
             }
             Ok(Incoming::Notification(_) | Incoming::Response(_)) | Err(_) => {}
         }
-        let context = RequestContext { cancel, ..RequestContext::new(self.parts.caller.clone(), Streams::Wanted) };
-        let (frontend, out) = (self.parts.frontend.clone(), self.out.clone());
+        let (frontend, out, session) = (self.parts.frontend.clone(), self.out.clone(), self.session.clone());
+        let context = self.context(cancel);
         self.running.push(Box::pin(async move {
             let reply = frontend.handle(context, line).await;
+            let mut began = false;
+            if let Reply::One { notes: Notes { session: Some(id), .. }, .. } = &reply {
+                *lock(&session) = HeaderText::One(id.clone());
+                began = true;
+            }
             send(&out, reply).await;
-            number
+            Done { number, began }
+        }));
+    }
+
+    fn context(&self, cancel: CancellationToken) -> RequestContext {
+        let session = lock(&self.session).clone();
+        RequestContext { cancel, session, ..RequestContext::new(self.parts.caller.clone(), Streams::Wanted) }
+    }
+
+    /// Lets messages that answer no request through: what a client on HTTP has to ask for by GET.
+    fn listen(&mut self) {
+        self.pushing.cancel();
+        self.pushing = CancellationToken::new();
+        let number = self.served;
+        self.served += 1;
+        let context = RequestContext { verb: Verb::Get { resume: HeaderText::Absent }, ..self.context(self.pushing.clone()) };
+        let (frontend, out) = (self.parts.frontend.clone(), self.out.clone());
+        self.running.push(Box::pin(async move {
+            // A front end that has nothing to push says so, which is for nobody on the other side.
+            if let Reply::Stream(messages) = frontend.handle(context, Bytes::new()).await {
+                send(&out, Reply::Stream(messages)).await;
+            }
+            Done { number, began: false }
         }));
     }
 
@@ -160,7 +211,10 @@ async fn send(out: &mpsc::Sender<Bytes>, reply: Reply) {
         }
         Reply::Stream(mut messages) => {
             while let Some(message) = messages.recv().await {
-                out.send(message.bytes).await.ok();
+                // There is no place for ids here, and nothing to resume.
+                if !message.bytes.is_empty() {
+                    out.send(message.bytes).await.ok();
+                }
             }
         }
     }
@@ -202,4 +256,8 @@ impl<I: AsyncRead + Unpin> Lines<I> {
             }
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::domain::{Random, TaskMode, Tool};
+use crate::domain::{Join, Random, TaskMode, Tool};
 
 /// The keys of `_meta` under which a caller names its wish.
 const KEYS: [&str; 2] = ["io.jobgate/idempotencyKey", "idempotencyKey"];
@@ -65,21 +65,39 @@ impl Outgoing {
 }
 
 fn call(message: &Bytes, params: Option<&RawValue>, tools: &[Tool], random: &dyn Random) -> (Bytes, bool) {
-    let params = params.and_then(|params| serde_json::from_str::<CallParams<'_>>(params.get()).ok());
-    let Some(CallParams { name: Some(name), meta: Some(meta) }) = params else { return (message.clone(), false) };
-    if tools.iter().any(|tool| tool.name.as_str() == name && !is_harmless_twice(tool)) {
+    let read = params.and_then(|params| Some((params, serde_json::from_str::<CallParams<'_>>(params.get()).ok()?)));
+    let Some((params, CallParams { name: Some(name), meta })) = read else { return (message.clone(), false) };
+    let tool = tools.iter().find(|tool| tool.name.as_str() == name);
+    if tool.is_some_and(|tool| !is_harmless_twice(tool)) {
         return (message.clone(), false);
     }
-    let Ok(known) = serde_json::from_str::<HashMap<Cow<'_, str>, &RawValue>>(meta.get()) else { return (message.clone(), false) };
-    if KEYS.iter().any(|key| known.contains_key(*key)) {
+    if tool.is_some_and(|tool| tool.policy.join == Join::SameArguments) {
+        // It joins the job that it started itself; with a key of its own it would join nobody's.
         return (message.clone(), true);
     }
-    // The rest of the message stays as it was written, digit for digit: the key is put behind the brace of `_meta`.
-    let behind_brace = (meta.get().as_ptr() as usize).wrapping_sub(message.as_ptr() as usize).wrapping_add(1);
-    let Some((before, after)) = message.split_at_checked(behind_brace) else { return (message.clone(), false) };
-    let comma = if known.is_empty() { "" } else { "," };
-    let member = format!("\"{}\":\"link-{}\"{comma}", KEYS[0], fresh(random));
-    ([before, member.as_bytes(), after].concat().into(), true)
+    // The rest of the message stays as it was written, digit for digit: the key is put behind a brace.
+    let member = format!("\"{}\":\"link-{}\"", KEYS[0], fresh(random));
+    let written = match meta {
+        None => put_behind_brace(message, params, &format!("\"_meta\":{{{member}}},")),
+        Some(meta) => {
+            let Ok(known) = serde_json::from_str::<HashMap<Cow<'_, str>, &RawValue>>(meta.get()) else {
+                return (message.clone(), false);
+            };
+            if KEYS.iter().any(|key| known.contains_key(*key)) {
+                return (message.clone(), true);
+            }
+            let comma = if known.is_empty() { "" } else { "," };
+            put_behind_brace(message, meta, &format!("{member}{comma}"))
+        }
+    };
+    written.map_or_else(|| (message.clone(), false), |written| (written, true))
+}
+
+/// The message with a member put first in one of its objects.
+fn put_behind_brace(message: &Bytes, object: &RawValue, member: &str) -> Option<Bytes> {
+    let behind = (object.get().as_ptr() as usize).wrapping_sub(message.as_ptr() as usize).wrapping_add(1);
+    let (before, after) = message.split_at_checked(behind)?;
+    Some([before, member.as_bytes(), after].concat().into())
 }
 
 /// A tool that makes tasks starts one job a key. Another one starts a job a call, unless it says that this changes nothing.
@@ -141,6 +159,19 @@ mod tests {
             assert!(value["params"]["_meta"][KEYS[0]].as_str().unwrap().starts_with("link-"), "{text}");
             assert_eq!(sent.id.unwrap().get(), "7");
         }
+    }
+
+    /// Clients of older versions write no `_meta` at all.
+    #[test]
+    fn a_call_without_metadata_gets_a_key() {
+        let text = r#"{"id":7,"method":"tools/call","params":{"name":"slow","arguments":{"n":1e2},"task":{}}}"#;
+        let sent = outgoing(text);
+        assert!(sent.repeatable);
+        let text = String::from_utf8(sent.bytes.to_vec()).unwrap();
+        assert!(text.contains(r#"{"n":1e2}"#), "{text}");
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert!(value["params"]["_meta"][KEYS[0]].as_str().unwrap().starts_with("link-"), "{text}");
+        assert_eq!(value["params"]["task"], json!({}));
     }
 
     #[test]
