@@ -7,7 +7,7 @@ mod cancel;
 mod tasks;
 mod view;
 
-pub(super) use call::call;
+pub(super) use call::{call, follow};
 pub(super) use cancel::cancelled;
 
 use super::session::Spoken;

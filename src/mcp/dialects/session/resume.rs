@@ -6,7 +6,8 @@ use tokio::sync::mpsc;
 
 use super::Spoken;
 use super::stream::{Event, Form, Outlet, Standing};
-use crate::mcp::dialects::core;
+use crate::domain::Timestamp;
+use crate::mcp::dialects::{classic, core, draft};
 use crate::mcp::error::RpcError;
 use crate::mcp::frontend::{Reply, Streams};
 use crate::mcp::limits::Slot;
@@ -44,10 +45,16 @@ impl Spoken {
     }
 }
 
-async fn answer(outlet: Outlet, standing: Standing, slot: Slot) -> Result<Bytes, RpcError> {
+async fn answer(mut outlet: Outlet, standing: Standing, slot: Slot) -> Result<Bytes, RpcError> {
     let task = outlet.spoken.find(&standing.task).await?;
-    match standing.form {
-        Form::Core => core::wait(outlet, task, slot).await,
-        Form::Session | Form::Draft | Form::Classic => Err(RpcError::internal("no such stream")),
+    let until = standing.until.map(Timestamp::from_millis);
+    if standing.form == Form::Core {
+        return core::wait(outlet, task, slot).await;
+    }
+    outlet.resumable(standing.form, &task, until).await;
+    match (standing.form, until) {
+        (Form::Draft, _) => draft::follow(&mut outlet, task.id).await,
+        (Form::Classic, Some(until)) => classic::answer(&mut outlet, task, until).await,
+        (Form::Core | Form::Session | Form::Classic, _) => Err(RpcError::internal("a stream that stands for nothing")),
     }
 }

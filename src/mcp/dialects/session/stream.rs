@@ -158,11 +158,6 @@ impl Outlet {
         self.messages.is_some()
     }
 
-    /// The request's id, as it was written.
-    pub(in crate::mcp::dialects) fn id(&self) -> &RawValue {
-        &self.id
-    }
-
     /// Makes the stream one that can be resumed after a cut or a restart: the answer comes from this task. Where a client would see it,
     /// this begins the stream, so a task that has ended already is better answered without.
     pub(in crate::mcp::dialects) async fn resumable(&mut self, form: Form, task: &Task, until: Option<Timestamp>) {
