@@ -128,6 +128,13 @@ impl From<&Principal> for Scope {
     }
 }
 
+/// What a caller may see and act on; see [`Caller::scope`].
+impl From<&Caller> for Scope {
+    fn from(caller: &Caller) -> Self {
+        caller.scope()
+    }
+}
+
 impl From<&Self> for Scope {
     fn from(scope: &Self) -> Self {
         scope.clone()

@@ -30,8 +30,9 @@ fn until_refused(mut ask: impl FnMut() -> bool) -> usize {
 /// G4: every kind that is counted over time is refused beyond its burst, with the time to come back, and only for who asked.
 #[test]
 fn each_kind_has_its_burst_and_its_rate() {
+    type Change = fn(&mut CallerLimits);
     type Ask = fn(&Limits, &RequestContext) -> Result<(), RpcError>;
-    let kinds: [(LimitKind, fn(&mut CallerLimits), Ask); 5] = [
+    let kinds: [(LimitKind, Change, Ask); 5] = [
         (LimitKind::Calls, |all| all.calls = one_a_minute(), |limits, context| limits.called(context)),
         (LimitKind::Creations, |all| all.creations = one_a_minute(), |limits, context| limits.asked(context, "tools/call")),
         (LimitKind::Lists, |all| all.lists = one_a_minute(), |limits, context| limits.asked(context, "tasks/list")),

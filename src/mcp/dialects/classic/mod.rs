@@ -185,8 +185,8 @@ async fn wait(outlet: &mut Outlet, task: Arc<Task>, until: Timestamp) -> Result<
 
 /// The task once it waits for a person with no question that this client could put to one: there is no use in waiting on.
 async fn unanswerable(spoken: &Spoken, task: &Task, can_show: ticket::CanShow<'_>) -> Result<Arc<Task>, RpcError> {
-    let owner = &spoken.context.caller.principal;
-    let mut watch = spoken.shared.engine.watch(owner, &[task.id]).await.map_err(|error| store_error(&error))?;
+    let caller = &spoken.context.caller;
+    let mut watch = spoken.shared.engine.watch(caller, &[task.id]).await.map_err(|error| store_error(&error))?;
     if watch.ids().is_empty() {
         return Err(access_error(AccessError::NotFound));
     }

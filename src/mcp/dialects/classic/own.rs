@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::said::access_error;
 use super::super::session::{Outlet, Spoken, tool_error};
 use super::{Waited, at_once, wait};
-use crate::domain::{Principal, Task, Timestamp, ToolResult};
+use crate::domain::{Caller, Task, Timestamp, ToolResult};
 use crate::engine::Engine;
 use crate::mcp::error::RpcError;
 use crate::mcp::frontend::Reply;
@@ -44,7 +44,7 @@ pub(super) async fn call(spoken: &Spoken, request: &Request<'_>, params: &Params
 
 async fn redeem(outlet: &mut Outlet, own: Own, redeemed: Redeemed) -> Result<Arc<ToolResult>, RpcError> {
     let (engine, clock) = (outlet.spoken.shared.engine.clone(), outlet.spoken.shared.clock.clone());
-    let owner = outlet.spoken.context.caller.principal.clone();
+    let caller = outlet.spoken.context.caller.clone();
     let found = match own {
         // Whoever looks instead of waiting is slowed down like everybody who polls (requirement D1).
         Own::Result => outlet.spoken.look(&redeemed.ticket).await,
@@ -58,7 +58,7 @@ async fn redeem(outlet: &mut Outlet, own: Own, redeemed: Redeemed) -> Result<Arc
     let until = match own {
         Own::Wait => clock.now().plus(redeemed.wait),
         Own::Result => clock.now(),
-        Own::Cancel => return cancel(&engine, &owner, &task, clock.now()).await.map(Arc::new),
+        Own::Cancel => return cancel(&engine, &caller, &task, clock.now()).await.map(Arc::new),
     };
     match wait(outlet, task, until).await? {
         Waited::Ticket(ticket) => Ok(Arc::new(ticket)),
@@ -72,14 +72,14 @@ async fn redeem(outlet: &mut Outlet, own: Own, redeemed: Redeemed) -> Result<Arc
 /// -32603 when the store fails, -32602 for a task that is gone meanwhile.
 pub(in crate::mcp::dialects) async fn cancel(
     engine: &Engine,
-    owner: &Principal,
+    caller: &Caller,
     task: &Task,
     now: Timestamp,
 ) -> Result<ToolResult, RpcError> {
     let ended_before = task.is_ended();
-    let mut task = engine.cancel(owner, &task.id, false).await.map_err(access_error)?;
+    let mut task = engine.cancel(caller, &task.id, false).await.map_err(access_error)?;
     if !task.is_ended() {
-        task = engine.wait(owner, &task.id, now.plus(SETTLING), None).await.map_err(access_error)?;
+        task = engine.wait(caller, &task.id, now.plus(SETTLING), None).await.map_err(access_error)?;
     }
     Ok(ticket::cancelled(&task, ended_before))
 }

@@ -70,7 +70,7 @@ impl Asked<'_> {
         wanted.dedup_by_key(|(id, _)| *id);
         let ids: Vec<TaskId> = wanted.iter().map(|(id, _)| *id).collect();
         let engine = self.shared.engine.clone();
-        let mut watch = engine.watch(&self.context.caller.principal, &ids).await.map_err(|error| store_error(&error))?;
+        let mut watch = engine.watch(&self.context.caller, &ids).await.map_err(|error| store_error(&error))?;
         for _ in 0..unknown + (ids.len() - watch.ids().len()) {
             let unknown = self.no_access(AccessError::NotFound);
             if unknown.retry_after().is_some() {
@@ -122,7 +122,7 @@ impl Asked<'_> {
         for text in shown {
             let id = match text.parse() {
                 Ok(id) => Some(id),
-                Err(_) => match self.shared.engine.find(&self.context.caller.principal, text).await {
+                Err(_) => match self.shared.engine.find(&self.context.caller, text).await {
                     Ok(task) => Some(task.id),
                     Err(AccessError::NotFound) => None,
                     Err(AccessError::Store(error)) => return Err(store_error(&error)),

@@ -44,8 +44,8 @@ impl Asked<'_> {
                 Ok(self.told(&result))
             }
             Own::Cancel => {
-                let owner = &self.context.caller.principal;
-                Ok(self.told(&classic::cancel(&self.shared.engine, owner, &task, now).await?))
+                let caller = &self.context.caller;
+                Ok(self.told(&classic::cancel(&self.shared.engine, caller, &task, now).await?))
             }
         }
     }
@@ -58,8 +58,8 @@ impl Asked<'_> {
         {
             let answers = read_answers(&task, &Answers::of(self.params)?)?;
             if !answers.is_empty() {
-                let owner = &self.context.caller.principal;
-                self.shared.engine.answer(owner, &task.id, answers).await.map_err(|error| self.no_access(error))?;
+                let caller = &self.context.caller;
+                self.shared.engine.answer(caller, &task.id, answers).await.map_err(|error| self.no_access(error))?;
             }
         }
         let forms = self.capabilities.forms;
@@ -68,8 +68,8 @@ impl Asked<'_> {
 
     /// The task that a ticket is for, if the caller has it.
     async fn ticketed(&self, own: Own, redeemed: &Redeemed) -> Result<Option<Arc<Task>>, RpcError> {
-        let (engine, owner) = (&self.shared.engine, &self.context.caller.principal);
-        let find = async || match engine.find(owner, &redeemed.ticket).await {
+        let (engine, caller) = (&self.shared.engine, &self.context.caller);
+        let find = async || match engine.find(caller, &redeemed.ticket).await {
             Ok(task) => Ok(Some(task)),
             Err(error @ AccessError::NotFound) => {
                 let error = self.no_access(error);

@@ -8,7 +8,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use crate::domain::{ClientCapability, JobOutput, Outcome, Principal, Status, Task, TaskId, Timestamp, ToolName, ToolResult};
+use crate::domain::{
+    Caller, ClientCapability, JobOutput, Outcome, Principal, Status, Task, TaskId, Timestamp, ToolName, ToolResult,
+};
 use crate::engine::{Call, Update};
 use crate::mcp::dispatch::Shared;
 use crate::mcp::error::RpcError;
@@ -55,12 +57,12 @@ impl Asked<'_> {
     /// Answers in place; `slot` is the caller's for as long as it waits.
     pub(super) async fn run(&self, running: Running, slot: Slot) -> Result<Reply, RpcError> {
         let token = self.params.meta.progress_token()?.map(ToOwned::to_owned);
-        let (shared, owner) = (self.shared.clone(), self.context.caller.principal.clone());
+        let (shared, caller) = (self.shared.clone(), self.context.caller.clone());
         let cancel = self.context.cancel.clone();
         let id: Box<RawValue> = self.request.id.to_owned();
         let (Some(token), true) = (token, self.context.streams == Streams::Wanted) else {
             return tokio::select! {
-                answer = wait(shared, owner, running, None) => Ok(match answer {
+                answer = wait(shared, caller, running, None) => Ok(match answer {
                     Ok(result) => Reply::ok(jsonrpc::prepared(&id, &result)),
                     Err(error) => Reply::error(Some(&id), &error),
                 }),
@@ -74,7 +76,7 @@ impl Asked<'_> {
             let mut progress = Progressing::new(token);
             let clock = shared.clock.clone();
             let mut quiet_since = clock.now();
-            let answer = wait(shared, owner, running, Some(updates));
+            let answer = wait(shared, caller, running, Some(updates));
             tokio::pin!(answer);
             let answer = loop {
                 tokio::select! {
@@ -109,7 +111,7 @@ impl Asked<'_> {
 /// The result, written.
 async fn wait(
     shared: Arc<Shared>,
-    owner: Principal,
+    caller: Caller,
     running: Running,
     updates: Option<mpsc::Sender<Update>>,
 ) -> Result<Bytes, RpcError> {
@@ -120,8 +122,8 @@ async fn wait(
             Ok(written(&result))
         }
         Running::Task(waiting) => {
-            let task = wait_for_task(&shared, &owner, &waiting, updates).await?;
-            answer(&shared, &owner, waiting, &task)
+            let task = wait_for_task(&shared, &caller, &waiting, updates).await?;
+            answer(&shared, &caller.principal, waiting, &task)
         }
     }
 }
@@ -133,16 +135,16 @@ fn written(result: &ToolResult) -> Bytes {
 /// Waits until the task has ended, wants something of the client, or the wait is over.
 async fn wait_for_task(
     shared: &Shared,
-    owner: &Principal,
+    caller: &Caller,
     waiting: &Waiting,
     updates: Option<mpsc::Sender<Update>>,
 ) -> Result<Arc<Task>, RpcError> {
     let (changes, mut changed) = mpsc::channel::<Arc<Task>>(WAITING);
-    let first = shared.engine.get(owner, &waiting.task).await.map_err(access_error)?;
+    let first = shared.engine.get(caller, &waiting.task).await.map_err(access_error)?;
     if first.status() == Status::InputRequired {
         return Ok(first);
     }
-    let ended = shared.engine.wait(owner, &waiting.task, waiting.until, Some(changes));
+    let ended = shared.engine.wait(caller, &waiting.task, waiting.until, Some(changes));
     tokio::pin!(ended);
     loop {
         tokio::select! {

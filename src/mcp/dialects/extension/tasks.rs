@@ -41,22 +41,18 @@ impl Asked<'_> {
         let given = Answers::of(self.params)?;
         let answers = read_answers(&task, &given)?;
         if !answers.is_empty() {
-            self.shared
-                .engine
-                .answer(&self.context.caller.principal, &task.id, answers)
-                .await
-                .map_err(|error| self.no_access(error))?;
+            self.shared.engine.answer(&self.context.caller, &task.id, answers).await.map_err(|error| self.no_access(error))?;
         }
         Ok(self.result(&Acknowledged::new()))
     }
 
     pub(super) async fn cancel_task(&self) -> Result<Reply, RpcError> {
         let id = self.named().await?.id;
-        let (engine, owner) = (&self.shared.engine, &self.context.caller.principal);
-        let task = engine.cancel(owner, &id, false).await.map_err(|error| self.no_access(error))?;
+        let (engine, caller) = (&self.shared.engine, &self.context.caller);
+        let task = engine.cancel(caller, &id, false).await.map_err(|error| self.no_access(error))?;
         if !task.is_ended() {
             let until = self.shared.clock.now().plus(SETTLING);
-            engine.wait(owner, &id, until, None).await.map_err(access_error)?;
+            engine.wait(caller, &id, until, None).await.map_err(access_error)?;
         }
         Ok(self.result(&Acknowledged::new()))
     }
@@ -70,12 +66,12 @@ impl Asked<'_> {
         if let Some(sent) = &self.context.headers {
             headers::check_name(sent, &text, false)?;
         }
-        let found = self.shared.engine.find(&self.context.caller.principal, &text).await;
+        let found = self.shared.engine.find(&self.context.caller, &text).await;
         found.map_err(|error| self.no_access(error))
     }
 
     pub(super) async fn task(&self, id: &TaskId) -> Result<Arc<Task>, RpcError> {
-        self.shared.engine.get(&self.context.caller.principal, id).await.map_err(|error| self.no_access(error))
+        self.shared.engine.get(&self.context.caller, id).await.map_err(|error| self.no_access(error))
     }
 
     /// What a look-up that gave nothing is answered with.

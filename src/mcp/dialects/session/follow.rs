@@ -57,8 +57,8 @@ impl Outlet {
     /// -32602 for a task that the caller does not have.
     pub(in crate::mcp::dialects) async fn follow(&mut self, follow: Follow) -> Result<Followed, RpcError> {
         let (engine, clock) = (self.spoken.shared.engine.clone(), self.spoken.shared.clock.clone());
-        let owner = self.spoken.context.caller.principal.clone();
-        let mut watch = engine.watch(&owner, &[follow.task]).await.map_err(|error| store_error(&error))?;
+        let caller = self.spoken.context.caller.clone();
+        let mut watch = engine.watch(&caller, &[follow.task]).await.map_err(|error| store_error(&error))?;
         if watch.ids().is_empty() {
             return Err(access_error(AccessError::NotFound));
         }
