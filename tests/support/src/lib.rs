@@ -11,6 +11,7 @@ pub mod pipe;
 pub mod process;
 pub mod schema;
 pub mod scratch;
+pub mod session;
 pub mod source;
 pub mod wait;
 pub mod wire;

@@ -74,6 +74,18 @@ impl Pipe {
         id
     }
 
+    /// Sends a request as it is, without metadata, and waits for nothing; gives its id. Versions with sessions speak so.
+    ///
+    /// # Panics
+    /// When the gateway reads no more.
+    pub fn plain(&mut self, method: &str, params: Value) -> u64 {
+        let id = self.next;
+        self.next += 1;
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        writeln!(self.input.as_mut().expect("the pipe is open"), "{message}").expect("the gateway reads");
+        id
+    }
+
     /// The first message that `wanted` takes, of those that came and those that come.
     ///
     /// # Panics
