@@ -5,6 +5,7 @@
 mod basics;
 mod calls;
 mod classic;
+mod classic_questions;
 mod classic_tickets;
 mod client;
 mod fuzz;
