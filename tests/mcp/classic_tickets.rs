@@ -186,6 +186,27 @@ async fn a_modern_client_is_asked_by_job_wait() {
     assert!(told.text().0.contains("cannot show the question"), "{told:?}");
 }
 
+/// A5: a stream that broke goes on after a crash, with the answer to the call that began it: the result, or a ticket when its time is up.
+#[tokio::test]
+async fn a_blocked_call_goes_on_after_a_crash() {
+    let rig = Rig::new().await;
+    rig.provider.plan("render", [running()]);
+    let session = rig.session("2025-11-25", json!({})).await;
+    let (first, second) = (call("render", json!({ "seconds": 1 })), call("render", json!({ "seconds": 2 })));
+    let (open, open_too) = (rig.open_stream(&session, &first).await, rig.open_stream(&session, &second).await);
+    let (last, last_too) = (rig.cut_off(open).await, rig.cut_off(open_too).await);
+    let rig = rig.restarted().await;
+    let open = rig.resume(&session, &last).await;
+    rig.advance(46 * SECOND).await;
+    let ticket = rig.rest(&first, open).await.ticket();
+    rig.provider.plan("render", [done("rendered")]);
+    assert_eq!(rig.ask(&session, redeem("job_wait", &ticket)).await.text(), ("rendered", false));
+    rig.advance(60 * SECOND).await;
+    let open = rig.resume(&session, &last_too).await;
+    assert_eq!(rig.rest(&second, open).await.text(), ("rendered", false), "the job ended while nobody was there");
+    assert_eq!(rig.provider.jobs().len(), 2);
+}
+
 /// A5: a gateway that stops gives the waiting caller something to come back with.
 #[tokio::test]
 async fn a_gateway_that_stops_leaves_a_ticket() {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use jobgate::domain::{Caller, Principal, Task};
-use jobgate::mcp::{Frontend as _, HeaderText, McpHeaders, Message, Reply, RequestContext, Streams};
+use jobgate::mcp::{Frontend as _, HeaderText, McpHeaders, Message, Reply, RequestContext, Streams, Verb};
 use jobgate::store::ListQuery;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -160,6 +160,25 @@ impl Rig {
         match self.begin(session, request).await {
             Reply::Stream(messages) => Open { messages },
             other => panic!("{}: {other:?}", request.method),
+        }
+    }
+
+    /// Reads a stream until it has given an id to go on behind, and gives that.
+    pub(crate) async fn cut_off(&self, mut open: Open) -> String {
+        loop {
+            let message = self.drive(open.messages.recv()).await.expect("the stream has ended");
+            if let Some(id) = message.id {
+                return id;
+            }
+        }
+    }
+
+    /// Goes on with a stream that was cut off.
+    pub(crate) async fn resume(&self, session: &Session, last: &str) -> Open {
+        let context = RequestContext { verb: Verb::Get { resume: one(last) }, ..session.context() };
+        match self.drive(self.dispatcher.handle(context, Bytes::new())).await {
+            Reply::Stream(messages) => Open { messages },
+            other => panic!("{other:?}"),
         }
     }
 
