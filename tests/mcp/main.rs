@@ -8,6 +8,7 @@ mod classic;
 mod classic_questions;
 mod classic_tickets;
 mod client;
+mod draft;
 mod fuzz;
 mod headers;
 mod hostile;

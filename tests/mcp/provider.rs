@@ -100,12 +100,20 @@ impl State {
 #[async_trait]
 impl Adapter for Provider {
     fn capabilities(&self, tool: &str) -> Capabilities {
-        Capabilities { idempotent_submit: true, find: true, cancel: tool != "endless", input: true }
+        // A submit of the tool `lost` is never answered, and nobody can tell what became of it.
+        let told = tool != "lost";
+        Capabilities { idempotent_submit: told, find: told, cancel: tool != "endless", input: true }
     }
 
     async fn submit(&self, cx: &CallContext, request: SubmitRequest) -> Result<Submitted, AdapterError> {
         if request.arguments.get("refuse") == Some(&Value::Bool(true)) {
             return Err(AdapterError::new(ErrorKind::Rejected, Operation::Submit, "the farm takes no such job"));
+        }
+        if request.arguments.get("late") == Some(&Value::Bool(true)) {
+            return Err(AdapterError::new(ErrorKind::Unavailable, Operation::Submit, "the farm is closed"));
+        }
+        if cx.tool == "lost" {
+            return Err(AdapterError::new(ErrorKind::OutcomeUnknown, Operation::Submit, "no answer came"));
         }
         let state = &mut *self.state();
         let id = format!("job-{}", state.jobs.len() + 1);

@@ -73,6 +73,9 @@ fn tools() -> Vec<Tool> {
         tool("render", TaskMode::Optional, json!({ "type": "object", "properties": { "seconds": { "type": "integer" } } })),
         tool("build", TaskMode::Required, any()),
         tool("stuck", TaskMode::Optional, any()),
+        tool("render_video", TaskMode::Optional, any()),
+        tool("archive", TaskMode::Optional, any()),
+        tool("lost", TaskMode::Optional, any()),
         tool("release", TaskMode::Optional, any()),
         tool("survey", TaskMode::Optional, any()),
         tool("film", TaskMode::Optional, any()),
@@ -118,6 +121,7 @@ fn tools() -> Vec<Tool> {
                 tool.output_schema =
                     Some(json!({ "type": "object", "properties": { "url": { "type": "string" } }, "required": ["url"] }));
             }
+            "archive" => policy.deletable = false,
             "think" => policy.requires = vec![ClientCapability::Sampling],
             "remove" | "wipe" => policy.confirm = vec![approve("really", "Really remove it?")],
             "order" => policy.confirm = vec![fill("name")],
@@ -132,7 +136,9 @@ fn plans(provider: &Provider) {
     provider.plan("greet", [done("Hello!")]);
     provider
         .plan("count", [counted(0.0, 100.0), counted(50.0, 100.0), counted(50.0, 100.0), counted(100.0, 100.0), done("counted")]);
-    provider.plan("render", [running(), done("rendered")]);
+    for tool in ["render", "render_video", "archive", "lost"] {
+        provider.plan(tool, [running(), done("rendered")]);
+    }
     provider.plan("build", [running().with_message("compiling"), failed("2 of 40 tests failed")]);
     provider.plan("film", [running(), finished("filmed", json!({ "url": "https://films.example.com/1" }))]);
     provider.plan("stuck", [running()]);
