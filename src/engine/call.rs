@@ -91,6 +91,8 @@ impl Core {
         let core = self.clone();
         self.supervisor.spawn("submit", async move { core.create(&runtime, task, arriving, created).await });
         match answer.await {
+            // Who chose the id knows the task by it already, and is told at once that it is there.
+            Ok(Ok(Created::New(task))) if task.names.client_id.is_some() => Ok(task),
             Ok(Ok(Created::New(task))) => Ok(self.first_answer(task, watch).await?),
             Ok(Ok(Created::Existing(task))) => match &key {
                 Some(key) => repeated(&task, key),

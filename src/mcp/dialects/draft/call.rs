@@ -11,7 +11,7 @@ use super::asked::TaskAsked;
 use super::cancel::request_name;
 use super::view::{related, shown_to};
 use crate::domain::{LifeFrom, RequestName, TaskId, TaskMode};
-use crate::engine::{AccessError, Call, CallError, CallNames, Called};
+use crate::engine::{AccessError, Call, CallError, CallNames};
 use crate::mcp::catalog::Entry;
 use crate::mcp::dialects::classic;
 use crate::mcp::dialects::said::{access_error, call_error};
@@ -19,6 +19,7 @@ use crate::mcp::dialects::session::{self, Confirmed, Follow, Followed, Form, Out
 use crate::mcp::error::RpcError;
 use crate::mcp::frontend::Reply;
 use crate::mcp::jsonrpc::{self, Request};
+use crate::mcp::limits::Slot;
 use crate::mcp::params::{DRAFT_RELATED, Params};
 use crate::mcp::wire::Related;
 
@@ -32,6 +33,8 @@ struct Wish {
     key: Option<String>,
     entry: Arc<Entry>,
     arguments: Map<String, Value>,
+    /// Room for one more request that waits, until it has been answered.
+    slot: Slot,
 }
 
 #[derive(Serialize)]
@@ -68,7 +71,8 @@ pub(in crate::mcp::dialects) async fn call(
         // Before a person is asked anything for it.
         is_free(spoken, &asked.id).await?;
     }
-    let wish = Wish { asked, request: request_name(spoken, request.id.get()), key, entry, arguments };
+    let slot = spoken.shared.limits.waiter(&spoken.context)?;
+    let wish = Wish { asked, request: request_name(spoken, request.id.get()), key, entry, arguments, slot };
     Ok(spoken.stream(request, token, "draft call", |outlet| run(outlet, wish)).await)
 }
 
@@ -83,6 +87,7 @@ async fn is_free(spoken: &Spoken, id: &str) -> Result<(), RpcError> {
 async fn run(mut outlet: Outlet, wish: Wish) -> Result<Bytes, RpcError> {
     let spoken = outlet.spoken.clone();
     let (engine, owner) = (&spoken.shared.engine, &spoken.context.caller.principal);
+    let _slot = wish.slot;
     let arguments = match outlet.confirm(&wish.entry, wish.arguments).await? {
         Confirmed::Go(arguments) => arguments,
         Confirmed::Not(sentence) => return Ok(spoken.tool_result(&tool_error(sentence), None)),
@@ -95,11 +100,7 @@ async fn run(mut outlet: Outlet, wish: Wish) -> Result<Bytes, RpcError> {
         ttl: wish.asked.keep_alive,
         names: CallNames { client_id: Some(wish.asked.id), request: Some(wish.request), life_from: LifeFrom::End },
     };
-    let task = match engine.call(call).await.map_err(call_error)? {
-        Called::Task(task) => task,
-        // The call repeats an earlier wish by its key, and that one was refused.
-        Called::Refused(result) => return Ok(spoken.tool_result(&result, None)),
-    };
+    let task = engine.call_for_task(call).await.map_err(call_error)?;
     outlet.resumable(Form::Draft, &task, None).await;
     outlet.notify("notifications/tasks/created", &About { meta: related(&shown_to(owner, &task)) }).await;
     follow(&mut outlet, task.id).await
@@ -108,7 +109,7 @@ async fn run(mut outlet: Outlet, wish: Wish) -> Result<Bytes, RpcError> {
 /// Tells of a task until it has ended, and gives its end as the call's own response.
 ///
 /// # Errors
-/// The error that the plain call would have had; -32602 for a task that the caller does not have.
+/// The error that the plain call would have had.
 pub(in crate::mcp::dialects) async fn follow(outlet: &mut Outlet, task: TaskId) -> Result<Bytes, RpcError> {
     let follow =
         Follow { task, related: Some(DRAFT_RELATED), statuses: false, questions: true, heartbeat: Some(HEARTBEAT), until: None };
