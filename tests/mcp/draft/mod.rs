@@ -7,3 +7,4 @@ mod keeping;
 mod peer;
 mod spec;
 mod streams;
+mod views;

@@ -6,6 +6,7 @@
 
 pub mod caller;
 pub mod engine;
+pub mod events;
 pub mod gateway;
 pub mod pipe;
 pub mod process;

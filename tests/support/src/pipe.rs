@@ -70,7 +70,7 @@ impl Pipe {
         params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
             if tasks { json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } }) } else { json!({}) };
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        writeln!(self.input.as_mut().expect("the pipe is open"), "{message}").expect("the gateway reads");
+        self.write(&message);
         id
     }
 
@@ -82,8 +82,16 @@ impl Pipe {
         let id = self.next;
         self.next += 1;
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        writeln!(self.input.as_mut().expect("the pipe is open"), "{message}").expect("the gateway reads");
+        self.write(&message);
         id
+    }
+
+    /// Sends a message as it is.
+    ///
+    /// # Panics
+    /// When the gateway reads no more.
+    pub fn write(&mut self, message: &Value) {
+        writeln!(self.input.as_mut().expect("the pipe is open"), "{message}").expect("the gateway reads");
     }
 
     /// The first message that `wanted` takes, of those that came and those that come.
