@@ -99,7 +99,10 @@ async fn a_client_of_the_draft_does_not_notice_that_the_gateway_was_killed() {
 
     let mut again = session.resume(rendering.last.as_deref().unwrap()).await;
     let response = again.until("the response", |message| message["id"] == 1).await.pop().unwrap();
-    assert_eq!((&response["result"]["content"][0]["text"], &response["result"]["_meta"]), (&json!("rendered"), &related("my render")));
+    assert_eq!(
+        (&response["result"]["content"][0]["text"], &response["result"]["_meta"]),
+        (&json!("rendered"), &related("my render"))
+    );
     let repeated = session.ask(&call(1, "render", "my render")).await;
     assert_eq!(repeated["error"]["code"], -32602, "the id is in use, so the client knows that the task exists: {repeated}");
 
@@ -119,10 +122,14 @@ async fn a_client_of_the_draft_does_not_notice_that_the_gateway_was_killed() {
     let _gateway = setup.start().await;
     for _ in 0..2 {
         let result = session.ask(&about("tasks/result", "my render")).await;
-        assert_eq!((&result["result"]["content"][0]["text"], &result["result"]["_meta"]), (&json!("rendered"), &related("my render")));
+        assert_eq!(
+            (&result["result"]["content"][0]["text"], &result["result"]["_meta"]),
+            (&json!("rendered"), &related("my render"))
+        );
     }
     let list = session.ask(&json!({ "jsonrpc": "2.0", "id": 4, "method": "tasks/list" })).await;
-    let mut ids: Vec<&str> = list["result"]["tasks"].as_array().unwrap().iter().filter_map(|task| task["taskId"].as_str()).collect();
+    let mut ids: Vec<&str> =
+        list["result"]["tasks"].as_array().unwrap().iter().filter_map(|task| task["taskId"].as_str()).collect();
     ids.sort_unstable();
     assert_eq!(ids, ["my release", "my render", "my watch"]);
     assert_eq!(session.ask(&about("tasks/delete", "my render")).await["result"], json!({ "_meta": related("my render") }));
@@ -164,6 +171,9 @@ fn a_client_of_the_draft_on_a_pipe() {
     wait::until("the end", LIMIT, || (status(&mut pipe, "my render") == "completed").then_some(()));
     pipe.write(&about("tasks/result", "my render"));
     let result = pipe.message("the result", LIMIT, |message| message["id"] == 99);
-    assert_eq!((&result["result"]["content"][0]["text"], &result["result"]["_meta"]), (&json!("rendered"), &related("my render")));
+    assert_eq!(
+        (&result["result"]["content"][0]["text"], &result["result"]["_meta"]),
+        (&json!("rendered"), &related("my render"))
+    );
     assert!(pipe.leave().success());
 }

@@ -142,6 +142,8 @@ struct State {
 #[derive(Clone, Debug)]
 pub(crate) struct Followed {
     pub(crate) task: TaskId,
+    /// The key of the dialect in which the client last spoke of the task; `None` where it knows of no task, only of a call.
+    pub(crate) related: Option<&'static str>,
     /// The progress of the call that made it, where that call asked for it.
     pub(crate) progress: Option<Arc<Mutex<Progressing>>>,
     /// Whether the client has looked at the task: before that, it may not know what a question is about.
@@ -157,8 +159,8 @@ impl Here {
     }
 
     /// Follows a task that this session made.
-    pub(crate) fn made(&self, task: TaskId, progress: Option<Progressing>) {
-        self.with(task, |followed| {
+    pub(crate) fn made(&self, task: TaskId, related: &'static str, progress: Option<Progressing>) {
+        self.with(task, Some(related), |followed| {
             if let Some(progress) = progress {
                 followed.progress = Some(Arc::new(Mutex::new(progress)));
             }
@@ -166,14 +168,15 @@ impl Here {
     }
 
     /// Follows a task that this session has looked at.
-    pub(crate) fn looked(&self, task: TaskId) {
+    pub(crate) fn looked(&self, task: TaskId, related: &'static str) {
         {
             let state = lock(&self.state);
-            if state.followed.iter().any(|followed| followed.task == task && followed.looked) {
+            let known = |one: &Followed| one.task == task && one.looked && one.related == Some(related);
+            if state.followed.iter().any(known) {
                 return;
             }
         }
-        self.with(task, |followed| followed.looked = true);
+        self.with(task, Some(related), |followed| followed.looked = true);
     }
 
     /// The tasks that are followed.
@@ -189,10 +192,14 @@ impl Here {
     }
 
     /// Opens a stream for one task. Until the guard is dropped, what concerns the task goes out there.
-    pub(crate) fn stream_of(self: &Arc<Self>, task: TaskId) -> (StreamOf, Option<Arc<Mutex<Progressing>>>) {
+    pub(crate) fn stream_of(
+        self: &Arc<Self>,
+        task: TaskId,
+        related: Option<&'static str>,
+    ) -> (StreamOf, Option<Arc<Mutex<Progressing>>>) {
         let mut progress = None;
         lock(&self.state).sent_back.retain(|(of, _)| *of != task);
-        self.with(task, |followed| {
+        self.with(task, related, |followed| {
             followed.streams += 1;
             progress.clone_from(&followed.progress);
         });
@@ -271,15 +278,17 @@ impl Here {
         running.into_iter().flatten().for_each(|request| request.cancel());
     }
 
-    fn with(&self, task: TaskId, change: impl FnOnce(&mut Followed)) {
+    fn with(&self, task: TaskId, related: Option<&'static str>, change: impl FnOnce(&mut Followed)) {
         let mut state = lock(&self.state);
         let place = state.followed.iter().position(|followed| followed.task == task);
         let mut followed = place.and_then(|place| state.followed.remove(place)).unwrap_or(Followed {
             task,
+            related,
             progress: None,
             looked: false,
             streams: 0,
         });
+        followed.related = related.or(followed.related);
         change(&mut followed);
         state.followed.push_back(followed);
         if state.followed.len() > FOLLOWED

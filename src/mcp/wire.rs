@@ -28,6 +28,12 @@ pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(LARGEST).min(LARGEST)
 }
 
+/// A task's life as it is counted from its creation, in milliseconds; `None` is unlimited, and so is one that counts from an end that
+/// has not come.
+pub(crate) fn life(task: &Task) -> Option<u64> {
+    task.expires_at().map(|end| millis(end.since(task.created_at)).max(1))
+}
+
 /// Who answers, in every result's `_meta`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ServerMeta;
@@ -97,7 +103,7 @@ impl Serialize for TaskView<'_> {
         }
         map.serialize_entry("createdAt", &Shown(task.created_at))?;
         map.serialize_entry("lastUpdatedAt", &Shown(task.updated_at))?;
-        map.serialize_entry("ttlMs", &task.ttl.map(millis))?;
+        map.serialize_entry("ttlMs", &life(task))?;
         map.serialize_entry("pollIntervalMs", &millis(self.interval).max(1))?;
         if !matches!(self.frame, Frame::Created) {
             match task.outcome() {

@@ -39,6 +39,20 @@ async fn the_stream_of_a_cancelled_call_ends() {
     assert_eq!(peer.status("a").await, "cancelled");
 }
 
+/// A call that is cancelled while a person is asked before its job starts none, and leaves no task.
+#[tokio::test]
+async fn a_call_that_waits_for_its_question_is_given_up() {
+    let rig = Rig::new().await;
+    let peer = Peer::new(&rig).await;
+    let mut stream = peer.open(&call(1, "remove", json!({ "path": "/x" }), json!({ "taskId": "a" }))).await;
+    let question = stream.next().await.unwrap();
+    peer.notify(&cancelled(1)).await;
+    assert_eq!(stream.rest().await, Vec::<Value>::new());
+    peer.answer(&question, json!({ "action": "accept", "content": { "ok": true } })).await;
+    rig.advance(10 * SECOND).await;
+    assert!(rig.provider.jobs().is_empty() && peer.about("tasks/get", "a").await.is_err());
+}
+
 /// F2: a task that has ended stays as it ended.
 #[tokio::test]
 async fn a_task_that_has_ended_is_left_alone() {

@@ -84,9 +84,12 @@ async fn keep_alive_counts_from_the_end() {
     peer.start(1, "render", json!({ "taskId": "a", "keepAlive": HOUR * 1000 })).await;
     rig.advance(5 * u32::try_from(HOUR).unwrap() * SECOND).await;
     assert_eq!(peer.status("a").await, "working", "a task that runs does not expire");
+    assert_eq!(rig.task("a").await["ttlMs"], json!(null), "nor does it where lives count from the creation");
     rig.provider.plan("render", [done("rendered")]);
     rig.advance(3500 * SECOND).await;
     assert_eq!(peer.status("a").await, "completed", "it is kept for an hour from its end on");
+    let life = rig.task("a").await["ttlMs"].as_u64().unwrap();
+    assert!((6 * HOUR * 1000..6 * HOUR * 1000 + 60_000).contains(&life), "the job's five hours and the one after: {life}");
     rig.advance(200 * SECOND).await;
     assert!(peer.about("tasks/get", "a").await.is_err());
     assert!(peer.listed().await.is_empty());

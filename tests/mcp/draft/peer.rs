@@ -139,6 +139,15 @@ impl<'r> Peer<'r> {
         }
     }
 
+    /// Opens the stream for what answers no request.
+    pub(crate) async fn listen(&self) -> Reading<'r> {
+        let context = RequestContext { verb: Verb::Get { resume: HeaderText::Absent }, ..self.context(Streams::Wanted) };
+        match self.rig.drive(self.dispatcher.handle(context, bytes::Bytes::new())).await {
+            Reply::Stream(messages) => Reading { rig: self.rig, messages, last_event: None },
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// Answers a question of the server's.
     pub(crate) async fn answer(&self, question: &Value, result: Value) {
         self.notify(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": result })).await;

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::peer::{Peer, call};
 use super::spec::related;
-use crate::provider::{counted, done, running};
-use crate::rig::{Rig, SECOND};
+use crate::provider::{asks, counted, done, running};
+use crate::rig::{Rig, SECOND, yes_or_no};
 
 /// D4: progress for the token of the call, which only grows, between the word that the task exists and the response.
 #[tokio::test]
@@ -77,6 +77,24 @@ async fn a_question_is_asked_again_on_the_stream_that_goes_on() {
     assert_eq!((&second["method"], &second["params"]), (&first["method"], &first["params"]));
     peer.answer(&second, json!({ "action": "accept", "content": { "ok": true } })).await;
     assert_eq!(again.response().await["result"]["content"][0]["text"], "released");
+}
+
+/// Where the call's stream is gone, its client is asked on the session's, in the words of this dialect: the question is what comes there
+/// first, no news of other dialects.
+#[tokio::test]
+async fn without_the_calls_stream_questions_come_on_the_sessions() {
+    let rig = Rig::new().await;
+    let peer = Peer::new(&rig).await;
+    let mut pushed = peer.listen().await;
+    rig.provider.plan("release", [running(), running(), asks(&[("approve", yes_or_no())]), done("released")]);
+    drop(peer.start(1, "release", json!({ "taskId": "a" })).await);
+    rig.advance(10 * SECOND).await;
+    assert_eq!(peer.status("a").await, "input_required");
+    let question = pushed.next().await.unwrap();
+    assert_eq!((&question["method"], &question["params"]["_meta"]), (&json!("elicitation/create"), &related("a")));
+    peer.answer(&question, json!({ "action": "accept", "content": { "ok": true } })).await;
+    rig.advance(10 * SECOND).await;
+    assert_eq!(peer.status("a").await, "completed");
 }
 
 /// A client that takes JSON alone waits for the response.

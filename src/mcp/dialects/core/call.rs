@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::status::View;
+use super::status::{RELATED, View};
 use crate::domain::TaskMode;
 use crate::engine::{self, CallNames};
 use crate::mcp::catalog::Entry;
@@ -79,7 +79,7 @@ async fn start(spoken: &Spoken, entry: &Arc<Entry>, arguments: Map<String, Value
     let engine = &spoken.shared.engine;
     let task = engine.call_for_task(call).await.map_err(call_error)?;
     if let Some(here) = spoken.here() {
-        here.made(task.id, wish.token.map(Progressing::new));
+        here.made(task.id, RELATED, wish.token.map(Progressing::new));
     }
     Ok(jsonrpc::write(&Created { task: View::new(&task, engine.caller_interval(&task)) }))
 }

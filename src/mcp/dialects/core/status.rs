@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::domain::{Outcome, Part, Status, Task, ToolResult};
 use crate::mcp::dialects::session::shown_id;
-use crate::mcp::wire::{Shown, millis, status_message};
+use crate::mcp::wire::{Shown, life, millis, status_message};
 
 /// Characters of a status message that are taken from a job's own words.
 const LONGEST: usize = 300;
@@ -74,7 +74,7 @@ impl Serialize for View<'_> {
         }
         map.serialize_entry("createdAt", &Shown(task.created_at))?;
         map.serialize_entry("lastUpdatedAt", &Shown(task.updated_at))?;
-        map.serialize_entry("ttl", &task.ttl.map(millis))?;
+        map.serialize_entry("ttl", &life(task))?;
         map.serialize_entry("pollInterval", &millis(self.interval).max(1))?;
         map.end()
     }

@@ -40,7 +40,7 @@ struct Place {
 pub(super) async fn get(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
     let task = spoken.look(&params.required_text("taskId")?).await?;
     if let (Some(here), false) = (spoken.here(), task.is_ended()) {
-        here.looked(task.id);
+        here.looked(task.id, RELATED);
     }
     Ok(result(request, &View::new(&task, spoken.shared.engine.caller_interval(&task))))
 }
@@ -64,7 +64,7 @@ pub(super) async fn payload(spoken: &Spoken, request: &Request<'_>, params: &Par
 pub(in crate::mcp::dialects) async fn wait(mut outlet: Outlet, task: Arc<Task>, _slot: Slot) -> Result<Bytes, RpcError> {
     outlet.resumable(Form::Core, &task, None).await;
     if let Some(here) = outlet.spoken.here() {
-        here.looked(task.id);
+        here.looked(task.id, RELATED);
     }
     let follow = Follow { task: task.id, related: Some(RELATED), statuses: true, questions: true, heartbeat: None, until: None };
     drop(task);

@@ -41,6 +41,10 @@ struct Page<'a> {
 /// `tasks/get`.
 pub(super) async fn get(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
     let task = spoken.look(&params.required_text("taskId")?).await?;
+    if let (Some(here), false) = (spoken.here(), task.is_ended()) {
+        // Where the call's own stream is gone, its questions are asked on the session's.
+        here.looked(task.id, DRAFT_RELATED);
+    }
     Ok(result(request, &view(spoken, &task, true)))
 }
 

@@ -106,7 +106,7 @@ pub(super) struct Asker {
     here: Arc<Here>,
     task: TaskId,
     /// The dialect's key for the task that a message is about.
-    related: Option<&'static str>,
+    pub(super) related: Option<&'static str>,
     out: Vec<Copy>,
 }
 

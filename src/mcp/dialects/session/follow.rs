@@ -109,7 +109,7 @@ impl Outlet {
             return None;
         }
         let here = self.spoken.here()?;
-        let (stream, progress) = here.stream_of(follow.task);
+        let (stream, progress) = here.stream_of(follow.task, follow.related);
         self.tell_also(progress);
         let asker = follow.questions.then(|| Asker::new(self.spoken.clone(), here.clone(), follow.task, follow.related));
         Some(Held { changes: here.changes(), asker, _stream: stream })

@@ -93,7 +93,7 @@ impl Pushing {
             let followed = self.here.followed();
             self.tasks.retain(|id, _| followed.iter().any(|one| one.task == *id));
             for one in &followed {
-                self.watch(one.task).await;
+                self.watch(one).await;
                 self.ask(one).await;
             }
             tokio::select! {
@@ -114,9 +114,10 @@ impl Pushing {
     }
 
     /// Begins to watch a task.
-    async fn watch(&mut self, id: TaskId) {
+    async fn watch(&mut self, followed: &Followed) {
+        let id = followed.task;
         let Entry::Vacant(place) = self.tasks.entry(id) else { return };
-        let asker = Asker::new(self.spoken.clone(), self.here.clone(), id, Some(status::RELATED));
+        let asker = Asker::new(self.spoken.clone(), self.here.clone(), id, followed.related);
         place.insert(Watched { asker, now: None, said: None });
         let owner = &self.spoken.context.caller.principal;
         match self.spoken.shared.engine.watch(owner, &[id]).await {
@@ -131,6 +132,7 @@ impl Pushing {
     async fn ask(&mut self, followed: &Followed) {
         let Some(watched) = self.tasks.get_mut(&followed.task) else { return };
         let Some(task) = &watched.now else { return };
+        watched.asker.related = followed.related;
         let messages =
             if followed.looked && followed.streams == 0 { watched.asker.news(task) } else { watched.asker.withdrawn(task) };
         for message in messages {
@@ -145,8 +147,9 @@ impl Pushing {
         let now = status::gist(&task);
         let before = watched.said.replace(now.clone());
         watched.now = Some(task.clone());
-        // The client knows the first state from what made it follow the task.
-        if followed.streams == 0 && before.is_some_and(|before| before != now) {
+        // The client knows the first state from what made it follow the task. Other dialects have no such news.
+        let core = followed.related == Some(status::RELATED);
+        if core && followed.streams == 0 && before.is_some_and(|before| before != now) {
             let interval = self.spoken.shared.engine.caller_interval(&task);
             let view = status::View::new(&task, interval);
             self.say(jsonrpc::notification("notifications/tasks/status", &view)).await;
