@@ -43,7 +43,7 @@ tools:
 
 fn configured(folder: &Path) -> Setup {
     let file = folder.join("draft.yaml");
-    std::fs::write(&file, CONFIG).unwrap();
+    std::fs::write(&file, CONFIG).expect("a new folder can be written to");
     Setup::new(env!("CARGO_BIN_EXE_jobgate"), folder).config(&file)
 }
 
