@@ -39,7 +39,8 @@ impl Session {
         rustls::crypto::ring::default_provider().install_default().ok();
         let client = reqwest::Client::builder().timeout(LIMIT).no_proxy().build().expect("an HTTP client");
         let mut session = Self { client, url: url.to_owned(), id: String::new(), version: version.to_owned() };
-        let params = json!({ "protocolVersion": version, "capabilities": capabilities, "clientInfo": { "name": "raw", "version": "1" } });
+        let params =
+            json!({ "protocolVersion": version, "capabilities": capabilities, "clientInfo": { "name": "raw", "version": "1" } });
         let message = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
         let request = session.client.post(url).header("accept", "application/json").header("content-type", "application/json");
         let response = request.body(message.to_string()).send().await.unwrap_or_else(|error| panic!("initialize: {error}"));
@@ -110,7 +111,9 @@ impl Events {
             }
             let chunk = self.response.chunk().await.ok().flatten()?;
             self.unread.push_str(&String::from_utf8_lossy(&chunk));
-            while let Some((event, rest)) = self.unread.split_once("\n\n").map(|(event, rest)| (event.to_owned(), rest.to_owned())) {
+            while let Some((event, rest)) =
+                self.unread.split_once("\n\n").map(|(event, rest)| (event.to_owned(), rest.to_owned()))
+            {
                 self.unread = rest;
                 self.take(&event);
             }
