@@ -1,10 +1,12 @@
-//! `docs/configuration.md` is made from the configuration's own schema, so it cannot say what the code does not do.
+//! `docs/configuration.md` and the table of limits in `docs/security.md` are made from the configuration's own schema and defaults, so
+//! they cannot say what the code does not do.
 //! `UPDATE_GOLDEN=1` writes it anew.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use jobgate::config;
+use jobgate::domain::Quota;
 use jobgate::registry::Registry;
 use serde_json::{Map, Value};
 
@@ -24,6 +26,65 @@ fn the_reference_is_what_the_schema_says() {
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(kept, made, "docs/configuration.md is out of date: UPDATE_GOLDEN=1 cargo nextest run --test reference");
+}
+
+/// G4: the limits are documented, and what the table says is what holds where nothing is configured.
+#[test]
+fn the_table_of_limits_is_what_holds() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md");
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    let (before, rest) = kept.split_once(TABLE.0).expect("docs/security.md says where the table begins");
+    let (_, after) = rest.split_once(TABLE.1).expect("docs/security.md says where the table ends");
+    let table = limits(&config::schema(&Registry::built_in()));
+    let made = format!("{before}{}\n\n{table}\n{}{after}", TABLE.0, TABLE.1);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &made).expect("docs/security.md can be written");
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(kept, made, "docs/security.md is out of date: UPDATE_GOLDEN=1 cargo nextest run --test reference");
+}
+
+/// What stands around the table.
+const TABLE: (&str, &str) = ("<!-- The table is made by tests/reference.rs. -->", "<!-- The end of the table. -->");
+
+/// The default of each limit, as the code has it, for a principal and for an address.
+fn default_of(word: &str) -> (String, String) {
+    let all = config::Limits::default();
+    let (callers, none) = (all.callers, || "-".to_owned());
+    let share = callers.principals_per_address.expect("there is a default");
+    let quota = |quota: Option<Quota>| {
+        let said = |quota: Quota| format!("{} in {}m, {} at once", quota.count, quota.per.as_secs() / 60, quota.burst);
+        let quota = quota.expect("there is a default");
+        (said(quota), said(Quota { count: quota.count * share, burst: quota.burst * share, ..quota }))
+    };
+    match word {
+        "live_tasks_per_principal" => (all.live_tasks_per_principal.to_string(), none()),
+        "argument_bytes" => (all.argument_bytes.to_string(), none()),
+        "result_bytes" => (all.result_bytes.to_string(), none()),
+        "calls" => quota(callers.calls),
+        "creations" => quota(callers.creations),
+        "lists" => quota(callers.lists),
+        "results" => quota(callers.results),
+        "unknown_ids" => quota(callers.unknown_ids),
+        "bad_tokens" => (none(), quota(callers.bad_tokens).0),
+        "polls_per_interval" => (callers.polls_per_interval.expect("there is a default").to_string(), none()),
+        "streams_per_principal" => (callers.streams.expect("there is a default").to_string(), none()),
+        "waiters_per_principal" => (callers.waiters.expect("there is a default").to_string(), none()),
+        "principals_per_address" => (none(), share.to_string()),
+        other => panic!("nobody knows the default of `{other}`"),
+    }
+}
+
+fn limits(schema: &Value) -> String {
+    let mut text = "| `limits` | of a principal | of an address | what |\n|---|---|---|---|\n".to_owned();
+    for (word, meaning) in schema["$defs"]["Limits"]["properties"].as_object().expect("the limits have words") {
+        let (principal, address) = default_of(word);
+        let (what, default) = meaning["description"].as_str().and_then(|says| says.split_once(" Default: ")).expect("a default");
+        let said = if principal == "-" { &address } else { &principal };
+        assert_eq!(default.trim_end_matches('.'), said, "what the schema says of `{word}`");
+        writeln!(text, "| `{word}` | {principal} | {address} | {} |", what.replace('\n', " ")).expect("a string takes all");
+    }
+    text
 }
 
 fn reference(schema: &Value) -> String {
