@@ -55,7 +55,14 @@ pub(super) async fn delete(State(here): State<Arc<HttpParts>>, request: Request<
     let (parts, _) = request.into_parts();
     let accepts = Accepts::of(&parts.headers);
     match admit(&here, &parts, accepts).await {
-        Ok(from) => ask(&here, &parts, accepts, from, Verb::Delete, Bytes::new()).await,
+        Ok(from) => {
+            let mut response = ask(&here, &parts, accepts, from, Verb::Delete, Bytes::new()).await;
+            // It is done, not only taken; clients warn of a 202.
+            if response.status() == StatusCode::ACCEPTED {
+                *response.status_mut() = StatusCode::NO_CONTENT;
+            }
+            response
+        }
         Err(response) => *response,
     }
 }

@@ -17,6 +17,9 @@ const SESSIONS: usize = 10_000;
 /// Tasks that a session follows: the most recent ones.
 const FOLLOWED: usize = 64;
 
+/// In place of the id of a request that asks a question: it was answered. No request has this id.
+const ANSWERED: &str = "";
+
 /// All sessions that were heard of lately.
 pub(crate) struct Live {
     recent: Cache<String, Arc<Here>>,
@@ -128,7 +131,7 @@ impl Default for Here {
 struct State {
     /// Least recent first.
     followed: VecDeque<Followed>,
-    /// The questions that are out, each with the id of the request that asks it.
+    /// The questions that are out, each with the id of the request that asks it, and those that were [`ANSWERED`].
     asked: HashMap<(TaskId, String), String>,
     /// The questions that the client sent back; they are not asked again before another stream opens.
     sent_back: HashSet<(TaskId, String)>,
@@ -189,6 +192,7 @@ impl Here {
         let mut state = lock(&self.state);
         state.followed.retain(|followed| followed.task != task || followed.streams > 0);
         state.sent_back.retain(|(of, _)| *of != task);
+        state.asked.retain(|(of, _), id| *of != task || id != ANSWERED);
     }
 
     /// Opens a stream for one task. Until the guard is dropped, what concerns the task goes out there.
@@ -251,19 +255,29 @@ impl Here {
         true
     }
 
-    /// The client answered; whatever came of it, this request is not out any more.
+    /// The client answered: this request is not out any more, and the question is nobody's to ask while the answer is written down. A
+    /// stream that has not heard of it yet would ask again otherwise.
     pub(crate) fn answered(&self, task: TaskId, key: &str, id: &str) {
+        if let Some(asked) = lock(&self.state).asked.get_mut(&(task, key.to_owned()))
+            && asked == id
+        {
+            ANSWERED.clone_into(asked);
+        }
+    }
+
+    /// Nothing came of an answer: the question may be asked again.
+    pub(crate) fn unanswered(&self, task: TaskId, key: &str) {
+        self.free(task, key, ANSWERED);
+    }
+
+    /// The client sent the question back: it is not asked here again before another stream opens.
+    pub(crate) fn sent_back(&self, task: TaskId, key: &str, id: &str) {
         let mut state = lock(&self.state);
         let question = (task, key.to_owned());
         if state.asked.get(&question).is_some_and(|asked| asked == id) {
             state.asked.remove(&question);
         }
-    }
-
-    /// The client sent the question back: it is not asked here again before another stream opens.
-    pub(crate) fn sent_back(&self, task: TaskId, key: &str, id: &str) {
-        lock(&self.state).sent_back.insert((task, key.to_owned()));
-        self.answered(task, key, id);
+        state.sent_back.insert(question);
     }
 
     /// Notes a request that is being answered; cancelling the token stops that. It is cancelled at the latest when the guard is dropped.
@@ -293,8 +307,9 @@ impl Here {
         state.followed.push_back(followed);
         if state.followed.len() > FOLLOWED
             && let Some(oldest) = state.followed.iter().position(|followed| followed.streams == 0)
+            && let Some(oldest) = state.followed.remove(oldest)
         {
-            state.followed.remove(oldest);
+            state.asked.retain(|(of, _), id| *of != oldest.task || id != ANSWERED);
         }
         drop(state);
         self.changed.send_replace(());
@@ -343,4 +358,25 @@ impl Drop for Runs {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// E2: a question whose answer is being written down, or is, is not asked by a stream that has not heard of it.
+    #[test]
+    fn an_answered_question_is_nobodys_to_ask() {
+        let (here, task) = (Here::default(), TaskId::from_bytes([7; 16]));
+        assert!(here.claim(task, "k", "first"));
+        assert!(!here.claim(task, "k", "second"), "one stream asks it");
+        here.answered(task, "k", "first");
+        assert!(!here.free(task, "k", "first"), "the copy is not out any more, so nobody takes it back");
+        assert!(!here.claim(task, "k", "second"));
+        here.unanswered(task, "k");
+        assert!(here.claim(task, "k", "second"), "nothing came of the answer");
+        here.answered(task, "k", "second");
+        here.leave(task);
+        assert!(lock(&here.state).asked.is_empty());
+    }
 }

@@ -78,7 +78,10 @@ impl Spoken {
         let answers = InputAnswers::from([(key.clone(), answer)]);
         match engine.answer(owner, &task.id, answers).await {
             Ok(_) | Err(AccessError::NotFound) => Ok(()),
-            Err(error) => Err(self.no_access(error).with_http(500)),
+            Err(error) => {
+                here.unanswered(task.id, key);
+                Err(self.no_access(error).with_http(500))
+            }
         }
     }
 }
