@@ -22,7 +22,7 @@ pub(crate) enum Pinned {
 }
 
 /// A client.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
     /// Names its files.
     pub(crate) key: &'static str,
@@ -39,6 +39,8 @@ pub(crate) struct Client {
     pub(crate) cannot: &'static [(&'static str, &'static str)],
     /// What it says where a script tries such a step all the same.
     pub(crate) refuses: &'static str,
+    /// Steps that it tells in its own way: the words by which it does, and a note.
+    pub(crate) tells: &'static [(&'static str, &'static str, &'static str)],
 }
 
 impl Client {
@@ -49,8 +51,14 @@ impl Client {
 
 const EXTENSION: &str = "2026-07-28";
 
+const CORE: &str = "2025-11-25";
+
 const NO_HANDLE: &str = "it holds no tasks: a call waits for its result, and a cut call is over for it";
 const NO_TASK: &str = "it takes no task as the answer to a call, although it can be told to declare the extension";
+
+const FAILED_WITH_CAUSE: &str = "at 2025-11-25 a job that failed is a failed task; the client does not fetch its result and shows the status message, which is the cause";
+const FAILED_ALONE: &str = "at 2025-11-25 a job that failed is a failed task; the client says so, and no more";
+const NO_FORMS: &str = "it shows no forms";
 
 /// Every client, in the order of the table.
 pub(crate) const CLIENTS: &[Client] = &[
@@ -64,6 +72,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         kept: "after/ext-tasks.mjs",
         cannot: &[],
         refuses: "",
+        tells: &[],
     },
     Client {
         key: "v2-plain",
@@ -75,6 +84,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         kept: "",
         cannot: &[("resume", NO_HANDLE), ("kill_same", NO_HANDLE), ("kill_new", NO_HANDLE), ("kill_input", NO_HANDLE)],
         refuses: "",
+        tells: &[],
     },
     Client {
         key: "v2-tasks",
@@ -96,6 +106,7 @@ pub(crate) const CLIENTS: &[Client] = &[
             ("kill_input", NO_TASK),
         ],
         refuses: "Unsupported result type 'task'",
+        tells: &[],
     },
     Client {
         key: "mcp2",
@@ -107,6 +118,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         kept: "after/mcp2.py",
         cannot: &[],
         refuses: "",
+        tells: &[],
     },
     Client {
         key: "fastmcp4",
@@ -118,6 +130,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         kept: "after/fastmcp4.py",
         cannot: &[],
         refuses: "",
+        tells: &[],
     },
     Client {
         key: "rmcp",
@@ -129,6 +142,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         kept: "linked",
         cannot: &[],
         refuses: "",
+        tells: &[],
     },
     Client {
         key: "mcpdo-modern",
@@ -140,5 +154,78 @@ pub(crate) const CLIENTS: &[Client] = &[
         kept: "after/commands.mjs",
         cannot: &[],
         refuses: "",
+        tells: &[],
+    },
+    Client {
+        key: "ext-tasks-2",
+        name: "`@modelcontextprotocol/ext-tasks`",
+        pinned: Pinned::Npm("@modelcontextprotocol/ext-tasks"),
+        protocol: CORE,
+        speaks: Speaks::Node { argument: Some("2") },
+        story: "ext-tasks.mjs",
+        kept: "after/ext-tasks.mjs",
+        cannot: &[],
+        refuses: "",
+        tells: &[("failing", "failed The job ran and failed.", FAILED_WITH_CAUSE)],
+    },
+    Client {
+        key: "sdk1",
+        name: "`@modelcontextprotocol/sdk`",
+        pinned: Pinned::Npm("@modelcontextprotocol/sdk"),
+        protocol: CORE,
+        speaks: Speaks::Node { argument: None },
+        story: "sdk1.mjs",
+        kept: "after/sdk1.mjs",
+        cannot: &[],
+        refuses: "",
+        tells: &[("failing", "failed", FAILED_ALONE)],
+    },
+    Client {
+        key: "mcp1",
+        name: "`mcp` (Python)",
+        pinned: Pinned::Pip("mcp1", "mcp"),
+        protocol: CORE,
+        speaks: Speaks::Python { environment: "mcp1" },
+        story: "mcp1.py",
+        kept: "after/mcp1.py",
+        cannot: &[],
+        refuses: "",
+        tells: &[],
+    },
+    Client {
+        key: "mcpdo-legacy",
+        name: "Inspector, its `mcpdo`",
+        pinned: Pinned::Npm("@modelcontextprotocol/inspector"),
+        protocol: CORE,
+        speaks: Speaks::Commands { kind: "mcpdo-legacy" },
+        story: "cli.mjs",
+        kept: "after/commands.mjs",
+        cannot: &[],
+        refuses: "",
+        tells: &[("failing", "The job ran and failed.", FAILED_WITH_CAUSE)],
+    },
+    Client {
+        key: "mcpc",
+        name: "`@apify/mcpc`",
+        pinned: Pinned::Npm("@apify/mcpc"),
+        protocol: CORE,
+        speaks: Speaks::Commands { kind: "mcpc" },
+        story: "cli.mjs",
+        kept: "after/commands.mjs",
+        cannot: &[("input_accept", NO_FORMS), ("input_decline", NO_FORMS), ("kill_input", NO_FORMS)],
+        refuses: "",
+        tells: &[("failing", "Tool failing_job task failed", FAILED_ALONE)],
+    },
+    Client {
+        key: "tickets",
+        name: "`@modelcontextprotocol/client`, with tickets",
+        pinned: Pinned::Npm("@modelcontextprotocol/client"),
+        protocol: CORE,
+        speaks: Speaks::Node { argument: None },
+        story: "after/tickets.mjs",
+        kept: "after/tickets.mjs",
+        cannot: &[],
+        refuses: "",
+        tells: &[],
     },
 ];

@@ -67,9 +67,7 @@ fn every_client_tells_its_story() {
     let faults: Vec<String> = CLIENTS
         .iter()
         .zip(&stories)
-        .flat_map(|(client, story)| {
-            story.faults(client.cannot, client.refuses).into_iter().map(|fault| format!("{}: {fault}", client.title()))
-        })
+        .flat_map(|(client, story)| story.faults(client).into_iter().map(|fault| format!("{}: {fault}", client.title())))
         .collect();
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
     table::check();

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::known::Client;
+
 /// The steps that the table has a column for, with the column's head. `connect` and `started` come before them.
 pub(crate) const STEPS: [(&str, &str); 13] = [
     ("list", "list"),
@@ -60,13 +62,22 @@ impl Story {
         self.0.get(step).into_iter().flatten().filter(|told| told.ok.is_some()).collect()
     }
 
-    /// All that went wrong, a line each, apart from steps that the client `cannot` do. Such a step is not told, or the client
-    /// `refuses` it in these words: what works is no longer something that the client cannot do.
-    pub(crate) fn faults(&self, cannot: &[(&str, &str)], refuses: &str) -> Vec<String> {
+    /// All that went wrong, a line each.
+    ///
+    /// A step that the client cannot do is not told, or the client refuses it in its words: what works is no longer something that
+    /// it cannot do. A step that it tells in its own way may be no good to its script, and has these words then.
+    pub(crate) fn faults(&self, client: &Client) -> Vec<String> {
+        let (cannot, refuses) = (client.cannot, client.refuses);
         let mut faults = Vec::new();
         for step in ["connect"].into_iter().chain(STEPS.map(|(step, _)| step)) {
             let told = self.of(step);
-            if cannot.iter().any(|(name, _)| *name == step) {
+            if let Some((_, words, _)) = client.tells.iter().find(|(name, _, _)| *name == step) {
+                let other = told.iter().filter(|it| !it.detail.to_string().contains(words));
+                faults.extend(other.map(|it| format!("{step}: says nothing of `{words}`: {}", it.detail)));
+                if told.is_empty() {
+                    faults.push(format!("{step}: not told"));
+                }
+            } else if cannot.iter().any(|(name, _)| *name == step) {
                 let refused =
                     |it: &&&Told| it.ok == Some(false) && !refuses.is_empty() && it.detail.to_string().contains(refuses);
                 let other = told.iter().filter(|it| !refused(it));
@@ -82,6 +93,12 @@ impl Story {
             let told = self.of(step);
             let other = told.iter().filter(|it| it.ok == Some(true) && !it.detail.to_string().contains(end));
             faults.extend(other.map(|it| format!("{step}: the answer did not count: {}", it.detail)));
+            // Told as a count, or as a list of what was asked.
+            let again = told.iter().filter(|it| {
+                let asked = &it.detail["asked"];
+                asked.as_u64().or(asked.as_array().map(|asked| asked.len() as u64)).is_some_and(|asked| asked != 1)
+            });
+            faults.extend(again.map(|it| format!("{step}: asked more than once: {}", it.detail)));
         }
         faults
     }
@@ -100,15 +117,22 @@ fn a_step_that_is_missing_or_wrong_is_a_fault() {
         });
         Story::read(&lines.collect::<Vec<_>>().join("\n"))
     };
-    let faults = |story: &Story| story.faults(&[], "").len();
+    let able = Client { cannot: &[], tells: &[], ..super::known::CLIENTS[0] };
+    let faults = |story: &Story| story.faults(&able).len();
     assert_eq!(faults(&all("", "", "")), 0);
     assert_eq!(faults(&all("quick", "false", "")), 1);
     assert_eq!(faults(&all("quick", "null", "")), 1, "a client that falls silent");
     assert_eq!(faults(&all("input_decline", "true", "x is deleted.")), 1, "an answer that did not count");
     assert_eq!(faults(&Story::read("")), STEPS.len() + 1, "a story that nobody told");
-    let cannot = |story: &Story| story.faults(&[("task", "")], "no words").len();
+    let unable = Client { cannot: &[("task", "")], refuses: "no words", ..able };
+    let cannot = |story: &Story| story.faults(&unable).len();
     assert_eq!(cannot(&all("task", "null", "")), 0);
     assert_eq!(cannot(&all("task", "false", "there are no words")), 0);
     assert_eq!(cannot(&all("task", "false", "the gateway is wrong")), 1);
     assert_eq!(cannot(&all("task", "true", "")), 1, "what works is not impossible");
+    let own = Client { tells: &[("task", "it broke", "")], ..able };
+    let tells = |story: &Story| story.faults(&own).len();
+    assert_eq!(tells(&all("task", "false", "it broke")), 0);
+    assert_eq!(tells(&all("task", "false", "no answer")), 1);
+    assert_eq!(tells(&all("task", "null", "")), 1, "a client that falls silent");
 }

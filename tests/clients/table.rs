@@ -39,15 +39,17 @@ fn made() -> String {
     for client in CLIENTS {
         write!(table, "| {} | {} | {} |", client.name, version(client), client.protocol).unwrap();
         for (step, _) in STEPS {
-            let Some((_, why)) = client.cannot.iter().find(|(name, _)| *name == step) else {
+            let own = client.tells.iter().find(|(name, _, _)| *name == step).map(|(_, _, note)| ("yes", *note));
+            let cannot = client.cannot.iter().find(|(name, _)| *name == step).map(|(_, why)| ("no API", *why));
+            let Some((word, why)) = own.or(cannot) else {
                 table.push_str(" yes |");
                 continue;
             };
-            let note = notes.iter().position(|note| note == why).unwrap_or_else(|| {
+            let note = notes.iter().position(|note| *note == why).unwrap_or_else(|| {
                 notes.push(why);
                 notes.len() - 1
             });
-            write!(table, " no API ({}) |", note + 1).unwrap();
+            write!(table, " {word} ({}) |", note + 1).unwrap();
         }
         table.push('\n');
     }

@@ -4,7 +4,7 @@
 // Where the client cannot leave a task running, JOB and QUESTION are the ids of tasks that another client made; LONG, likewise, is
 // one to cancel.
 import { execFile } from 'node:child_process';
-import { NoWords, pause, tasks, tell, text, url } from './kept.mjs';
+import { tasks, tell, text, url } from './kept.mjs';
 
 const [kind, bin] = [process.env.KIND, process.env.BIN];
 const [job, question, long] = tasks;
@@ -45,7 +45,12 @@ tell({
   },
   async result(name, id) {
     if (id !== question) return text(await verb(name, 'tasks/result', id));
-    if (kind !== 'mcpdo-modern') throw new NoWords('a question is answered in the call that waits for it');
+    if (kind === 'mcpdo-legacy') {
+      // The question comes while the result is waited for, and its answer gives the result.
+      const { elicitationPending } = await verb(name, 'tasks/result', id);
+      answered += 1;
+      return text(await verb(name, 'elicitation/respond', elicitationPending.elicitationId, 'confirm:=true'));
+    }
     const { task } = await verb(name, 'tasks/get', id);
     for (const key of Object.keys(task.raw.inputRequests)) {
       answered += 1;

@@ -2,7 +2,7 @@
 //
 // usage: node SCRIPT URL RESTARTED [TASK...]
 // Prints one line of JSON a step: {step, ok, detail}. After `started` the gateway may be killed; the rest follows when the file
-// RESTARTED is there. An `ok` of null: the client has no words for the step.
+// RESTARTED is there. An `ok` of null: the client has no words for the step. Without RESTARTED a script that can tells its story.
 import { existsSync } from 'node:fs';
 
 export const [url, restarted, ...tasks] = process.argv.slice(2);
@@ -11,7 +11,7 @@ export const pause = milliseconds => new Promise(done => setTimeout(done, millis
 export class NoWords extends Error {}
 
 let failed = false;
-async function step(name, work, limit = 40_000) {
+export async function step(name, work, limit = 40_000) {
   let timer;
   const late = new Promise((_, fail) => {
     timer = setTimeout(() => fail(new Error(`no end within ${limit} ms`)), limit);
@@ -29,7 +29,11 @@ async function step(name, work, limit = 40_000) {
   return ok;
 }
 
-function same(found, wanted) {
+export function end() {
+  process.exit(failed ? 1 : 0);
+}
+
+export function same(found, wanted) {
   if (found !== wanted) throw new Error(`${JSON.stringify(found)} instead of ${JSON.stringify(wanted)}`);
   return { text: found };
 }
@@ -61,5 +65,5 @@ export async function tell(client) {
   });
   if (client.more) await client.more(after, step);
   await Promise.race([Promise.allSettled([client.close(before), client.close(after)]), pause(3000)]);
-  process.exit(failed ? 1 : 0);
+  end();
 }
