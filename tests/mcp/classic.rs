@@ -171,11 +171,15 @@ async fn a_client_that_leaves_cancels_no_job() {
     let open = rig.open_stream(&session, &cut).await;
     cut.cancel.cancel();
     drop(open);
+    let timed_out = call("render", json!({ "seconds": 3 }));
+    let open = rig.open_stream(&session, &timed_out).await;
+    rig.cancel(&session, &timed_out).await;
+    rig.ends_silently(open).await;
     rig.advance(300 * SECOND).await;
-    assert_eq!(rig.provider.jobs().len(), 2);
+    assert_eq!(rig.provider.jobs().len(), 3);
     assert!(rig.provider.jobs().iter().all(|job| !job.cancelled));
     let tasks = rig.tasks_of(&me()).await;
-    assert_eq!(tasks.len(), 2);
+    assert_eq!(tasks.len(), 3);
     assert!(tasks.iter().all(|task| task.status() == jobgate::domain::Status::Completed));
 }
 

@@ -160,6 +160,21 @@ async fn a_modern_client_without_tasks_gets_tickets_too() {
     assert!(rig.send(client::call("film", json!({}))).await.task_id().starts_with("task_"), "who declares tasks gets one");
 }
 
+/// A5: the sign of life in 2026-07-28, for a blocking call and for one that redeems a ticket.
+#[tokio::test]
+async fn a_modern_client_without_tasks_hears_a_sign_of_life() {
+    let rig = Rig::new().await;
+    rig.provider.plan("render", [running()]);
+    rig.provider.plan("film", [running()]);
+    let given = rig.send(client::call("film", json!({})).without_tasks()).await;
+    let ticket = given.result()["structuredContent"]["ticket"].clone();
+    for request in [client::call("render", json!({})), client::call("job_wait", json!({ "ticket": ticket }))] {
+        let (notes, _) = rig.stream(request.without_tasks().meta("progressToken", 7)).await;
+        let numbers: Vec<f64> = notes.iter().map(|note| note["params"]["progress"].as_f64().unwrap()).collect();
+        assert!(numbers.len() >= 4 && numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
+    }
+}
+
 /// A5 with E1: what the job asks is asked by `job_wait` in the way of that version, and answered once.
 #[tokio::test]
 async fn a_modern_client_is_asked_by_job_wait() {

@@ -205,11 +205,27 @@ impl Rig {
         self.heard(request, before, &last, 200)
     }
 
+    /// Tells the gateway that nobody waits for the answer to a request any more.
+    pub(crate) async fn cancel(&self, session: &Session, request: &Request) {
+        let params = json!({ "requestId": request.id, "reason": "timed out" });
+        let message = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+        let reply = self.drive(self.dispatcher.handle(session.context(), message.to_string().into())).await;
+        assert!(matches!(reply, Reply::Accepted), "{reply:?}");
+    }
+
     /// Answers a question of the gateway.
     pub(crate) async fn reply_to(&self, session: &Session, asked: &Value, result: Value) {
         let message = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result });
         let reply = self.drive(self.dispatcher.handle(session.context(), message.to_string().into())).await;
         assert!(matches!(reply, Reply::Accepted), "{reply:?}");
+    }
+
+    /// Reads a stream to its end without an answer.
+    pub(crate) async fn ends_silently(&self, mut open: Open) {
+        while let Some(message) = self.drive(open.messages.recv()).await {
+            let text = String::from_utf8_lossy(&message.bytes).into_owned();
+            assert!(!text.contains("\"result\"") && !text.contains("\"error\""), "{text}");
+        }
     }
 
     fn heard(&self, request: &Request, before: Vec<Value>, body: &Bytes, status: u16) -> Heard {
