@@ -146,6 +146,9 @@ struct Begun {
     first: Notify,
 }
 
+/// Both ends of a stream.
+type Ends = (mpsc::Sender<Message>, mpsc::Receiver<Message>);
+
 /// The answer, and what carries it.
 struct Last {
     status: u16,
@@ -282,7 +285,7 @@ impl Spoken {
         token: Option<&RawValue>,
         name: &'static str,
         work: W,
-    ) -> (Option<(mpsc::Sender<Message>, mpsc::Receiver<Message>)>, Arc<Begun>, oneshot::Receiver<Last>)
+    ) -> (Option<Ends>, Arc<Begun>, oneshot::Receiver<Last>)
     where
         W: FnOnce(Outlet) -> F,
         F: Future<Output = Result<Bytes, RpcError>> + Send + 'static,
