@@ -47,11 +47,23 @@ pub(crate) struct Heard {
 /// A stream that has not ended.
 pub(crate) struct Open {
     messages: mpsc::Receiver<Message>,
+    /// The ids of the events so far.
+    pub(crate) ids: Vec<String>,
 }
 
 pub(crate) fn request(method: &str, params: Value) -> Request {
     let id = NEXT.fetch_add(1, Ordering::Relaxed).into();
     Request { method: method.to_owned(), params, id, streams: Streams::Wanted, cancel: CancellationToken::new() }
+}
+
+/// A request about one task.
+pub(crate) fn about(method: &str, task: &str) -> Request {
+    request(method, json!({ "taskId": task }))
+}
+
+/// A call that is to be a task of 2025-11-25.
+pub(crate) fn task_call(tool: &str, arguments: Value) -> Request {
+    call(tool, arguments).with("task", json!({}))
 }
 
 pub(crate) fn call(tool: &str, arguments: Value) -> Request {
@@ -66,6 +78,12 @@ pub(crate) fn redeem(own: &str, ticket: &str) -> Request {
 impl Request {
     pub(crate) fn meta(mut self, member: &str, value: impl Into<Value>) -> Self {
         self.params["_meta"][member] = value.into();
+        self
+    }
+
+    /// With a member of its parameters.
+    pub(crate) fn with(mut self, member: &str, value: impl Into<Value>) -> Self {
+        self.params[member] = value.into();
         self
     }
 
@@ -150,7 +168,7 @@ impl Rig {
     pub(crate) async fn ask(&self, session: &Session, request: Request) -> Heard {
         match self.begin(session, &request).await {
             Reply::One { status, body, .. } => self.heard(&request, Vec::new(), &body, status),
-            Reply::Stream(messages) => self.rest(&request, Open { messages }).await,
+            Reply::Stream(messages) => self.rest(&request, Open::new(messages)).await,
             Reply::Accepted => panic!("{} has no answer", request.method),
         }
     }
@@ -158,7 +176,7 @@ impl Rig {
     /// Sends a request that is answered by a stream.
     pub(crate) async fn open_stream(&self, session: &Session, request: &Request) -> Open {
         match self.begin(session, request).await {
-            Reply::Stream(messages) => Open { messages },
+            Reply::Stream(messages) => Open::new(messages),
             other => panic!("{}: {other:?}", request.method),
         }
     }
@@ -175,34 +193,103 @@ impl Rig {
 
     /// Goes on with a stream that was cut off.
     pub(crate) async fn resume(&self, session: &Session, last: &str) -> Open {
-        let context = RequestContext { verb: Verb::Get { resume: one(last) }, ..session.context() };
-        match self.drive(self.dispatcher.handle(context, Bytes::new())).await {
-            Reply::Stream(messages) => Open { messages },
-            other => panic!("{other:?}"),
-        }
+        self.listen(session, Some(last)).await
     }
 
     /// The next message of a stream that says something.
     pub(crate) async fn next(&self, open: &mut Open) -> Value {
         loop {
             let message = self.drive(open.messages.recv()).await.expect("the stream has ended");
-            if !message.bytes.is_empty() {
-                return serde_json::from_slice(&message.bytes).unwrap();
+            if let Some(said) = open.take(&message) {
+                self.said(&said);
+                return said;
             }
         }
+    }
+
+    /// What has been said on a stream so far, without time passing.
+    pub(crate) async fn so_far(&self, open: &mut Open) -> Vec<Value> {
+        let mut seen = Vec::new();
+        self.settle().await;
+        while let Ok(message) = open.messages.try_recv() {
+            seen.extend(open.take(&message));
+            self.settle().await;
+        }
+        seen.iter().for_each(|said| self.said(said));
+        seen
+    }
+
+    /// Whether a stream has ended, after all that it said.
+    pub(crate) async fn has_ended(&self, open: &mut Open) -> bool {
+        self.so_far(open).await;
+        open.messages.is_closed() && open.messages.is_empty()
+    }
+
+    /// Asks for a stream by GET.
+    pub(crate) async fn get(&self, session: &Session, last: Option<&str>) -> Reply {
+        let verb = Verb::Get { resume: last.map_or(HeaderText::Absent, one) };
+        let context = RequestContext { verb, ..session.context() };
+        self.drive(self.dispatcher.handle(context, Bytes::new())).await
+    }
+
+    /// Opens a stream by GET.
+    pub(crate) async fn listen(&self, session: &Session, last: Option<&str>) -> Open {
+        match self.get(session, last).await {
+            Reply::Stream(messages) => Open::new(messages),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Ends a session.
+    pub(crate) async fn end(&self, session: &Session) {
+        let context = RequestContext { verb: Verb::Delete, ..session.context() };
+        assert!(matches!(self.dispatcher.handle(context, Bytes::new()).await, Reply::Accepted));
+    }
+
+    /// Sends a message that is no request; the status, and the code of the error if it was not taken.
+    pub(crate) async fn post(&self, session: &Session, message: Value) -> (u16, Option<i64>) {
+        match self.drive(self.dispatcher.handle(session.context(), message.to_string().into())).await {
+            Reply::Accepted => (202, None),
+            Reply::One { status, body, .. } => {
+                let message: Value = serde_json::from_slice(&body).unwrap();
+                assert!(message.get("id").is_none(), "no request is answered: {message}");
+                (status, message["error"]["code"].as_i64())
+            }
+            Reply::Stream(_) => panic!("a stream"),
+        }
+    }
+
+    /// Makes a task of 2025-11-25.
+    pub(crate) async fn make(&self, session: &Session, request: Request) -> String {
+        self.ask(session, request).await.result()["task"]["taskId"].as_str().unwrap().to_owned()
+    }
+
+    /// A task of 2025-11-25 as it is now.
+    pub(crate) async fn look(&self, session: &Session, task: &str) -> Value {
+        self.ask(session, about("tasks/get", task)).await.result().clone()
+    }
+
+    /// Holds a message of the gateway's own against the schema; questions of the older versions have no schema here.
+    fn said(&self, said: &Value) {
+        let definition = match said["method"].as_str() {
+            Some("elicitation/create") => "ElicitRequest",
+            Some("notifications/progress") => "ProgressNotification",
+            Some("notifications/cancelled") => "CancelledNotification",
+            Some("notifications/tasks/status") => "TaskStatusNotification",
+            Some("notifications/tasks/created") | None => return,
+            Some(other) => panic!("{other} is nothing that is sent"),
+        };
+        self.checker.november(definition, said).unwrap();
     }
 
     /// What is left of a stream, to its end.
     pub(crate) async fn rest(&self, request: &Request, mut open: Open) -> Heard {
         let mut seen = Vec::new();
         while let Some(message) = self.drive(open.messages.recv()).await {
-            if !message.bytes.is_empty() {
-                seen.push(message.bytes);
-            }
+            seen.extend(open.take(&message));
         }
         let last = seen.pop().expect("a stream ends with its answer");
-        let before = seen.iter().map(|bytes| serde_json::from_slice(bytes).unwrap()).collect();
-        self.heard(request, before, &last, 200)
+        self.heard(request, seen, &last.to_string().into(), 200)
     }
 
     /// Tells the gateway that nobody waits for the answer to a request any more.
@@ -233,17 +320,42 @@ impl Rig {
         assert_eq!(answer["id"], request.id, "the answer carries the request's id");
         if let Some(result) = answer.get("result") {
             let definition = match request.method.as_str() {
-                "tools/call" => "CallToolResult",
+                "tools/call" if request.params.get("task").is_some() => "CreateTaskResult",
+                "tools/call" | "tasks/result" => "CallToolResult",
                 "tools/list" => "ListToolsResult",
+                "tasks/get" => "GetTaskResult",
+                "tasks/cancel" => "CancelTaskResult",
+                "tasks/list" => "ListTasksResult",
                 method => panic!("{method} is not checked"),
             };
             self.checker.november(definition, result).unwrap();
-            assert!(result.get("resultType").is_none(), "older versions know no such member: {result}");
+            for modern in ["resultType", "ttlMs", "pollIntervalMs", "cacheScope", "inputRequests"] {
+                assert!(result.get(modern).is_none(), "older versions know no `{modern}`: {result}");
+            }
+        } else {
+            self.checker.november("JSONRPCErrorResponse", &answer).unwrap();
+            assert!(status != 404 && !(-32022..=-32020).contains(&answer["error"]["code"].as_i64().unwrap()), "{answer}");
         }
-        for note in before.iter().filter(|note| note["method"] == "notifications/progress") {
-            self.checker.november("ProgressNotification", note).unwrap();
-        }
+        before.iter().for_each(|said| self.said(said));
         Heard { before, answer, status }
+    }
+}
+
+impl Open {
+    const fn new(messages: mpsc::Receiver<Message>) -> Self {
+        Self { messages, ids: Vec::new() }
+    }
+
+    /// What a message says, if it says something.
+    fn take(&mut self, message: &Message) -> Option<Value> {
+        self.ids.extend(message.id.clone());
+        (!message.bytes.is_empty()).then(|| serde_json::from_slice(&message.bytes).unwrap())
+    }
+
+    /// What to send as `Last-Event-ID`.
+    #[track_caller]
+    pub(crate) fn last(&self) -> &str {
+        self.ids.last().expect("no event had an id")
     }
 }
 

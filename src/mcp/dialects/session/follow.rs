@@ -81,6 +81,10 @@ impl Outlet {
                 }
             }
             if task.is_ended() {
+                drop(held);
+                if let Some(here) = self.spoken.here() {
+                    here.leave(task.id);
+                }
                 return Ok(Followed::Ended(task));
             }
             let beat = follow.heartbeat.map(|silence| quiet_since.plus(silence));

@@ -162,7 +162,7 @@ impl Pushing {
         }
         self.ask(&followed).await;
         if task.is_ended() {
-            self.tasks.remove(&id);
+            // Whoever waits for it on a stream of its own still holds it; until then it must not be watched anew.
             self.here.leave(id);
         } else {
             self.watches.push(next(watch));
