@@ -13,8 +13,8 @@ use jobgate::domain::{
     Principal, ProviderName, Random, SystemClock, TaskMode, Tool, ToolName, ToolPolicy,
 };
 use jobgate::engine::{Engine, EngineLimits, EngineParts, Provider, ProviderLimits, Supervisor};
-use jobgate::http::{Health, HttpParts, HttpSettings, NoAuth, router};
-use jobgate::mcp::{Dispatcher, DispatcherParts, Limits};
+use jobgate::http::{self, ConnectionLimits, Health, HttpParts, HttpSettings, NoAuth, router};
+use jobgate::mcp::{Dispatcher, DispatcherParts, Frontend, Limits};
 use jobgate::store::TaskStore;
 use jobgate::store::sled::{SledOptions, SledStore};
 use jobgate_adapter_api::{Adapter, AdapterError, CallContext, Capabilities, OsRandom, SubmitRequest, Submitted};
@@ -79,6 +79,7 @@ pub(crate) struct Gateway {
     pub(crate) engine: Arc<Engine>,
     pub(crate) store: Arc<SledStore>,
     pub(crate) adapter: Arc<BenchAdapter>,
+    pub(crate) dispatcher: Arc<Dispatcher>,
     pub(crate) address: SocketAddr,
 }
 
@@ -116,20 +117,23 @@ pub(crate) fn start(servers: &Runtime, store: Arc<SledStore>, limits: ProviderLi
             engine: Arc::clone(&engine),
             clock: Arc::clone(&clock),
             random,
-            supervisor,
+            supervisor: supervisor.clone(),
             limits: Arc::clone(&limits),
         };
-        let dispatcher = Dispatcher::new(parts).await.unwrap();
+        let dispatcher = Arc::new(Dispatcher::new(parts).await.unwrap());
         let app = router(HttpParts {
-            frontend: Arc::new(dispatcher),
+            frontend: Arc::clone(&dispatcher) as Arc<dyn Frontend>,
             settings: HttpSettings::default(),
             auth: Arc::new(NoAuth),
             limits,
             health: Arc::new(Well),
-            clock,
+            clock: Arc::clone(&clock),
         });
-        let address = serve(app).await;
-        Gateway { engine, store, adapter, address }
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let serving = http::serve(listener, app, ConnectionLimits::default(), clock, supervisor.clone());
+        supervisor.spawn("http", serving);
+        Gateway { engine, store, adapter, dispatcher, address }
     })
 }
 

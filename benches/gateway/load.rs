@@ -51,7 +51,30 @@ impl Connection {
     pub(crate) async fn open(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        Self { stream, buffer: Vec::with_capacity(16 * 1024) }
+        Self { stream, buffer: Vec::with_capacity(2 * 1024) }
+    }
+
+    /// Begins a session: its id.
+    pub(crate) async fn begin(&mut self, initialize: &[u8]) -> String {
+        let (status, _) = self.exchange(initialize).await;
+        assert_eq!(status, 200);
+        let text = String::from_utf8_lossy(&self.buffer);
+        text.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().to_owned()
+    }
+
+    /// Sends `request` and reads until `marks` holds of all that has come; gives it back. For answers that are streams.
+    pub(crate) async fn stream(&mut self, request: &[u8], marks: impl Fn(&[u8]) -> bool) {
+        self.stream.write_all(request).await.unwrap();
+        self.buffer.clear();
+        self.until(marks).await;
+    }
+
+    /// Reads on until `marks` holds of all that has come since the request.
+    pub(crate) async fn until(&mut self, marks: impl Fn(&[u8]) -> bool) {
+        while !marks(&self.buffer) {
+            let read = self.stream.read_buf(&mut self.buffer).await.unwrap();
+            assert!(read > 0, "the server closed the connection: {}", String::from_utf8_lossy(&self.buffer));
+        }
     }
 
     /// Sends `request`, reads the whole answer and gives back its status and body.

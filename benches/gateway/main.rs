@@ -1,21 +1,24 @@
 //! What the gateway costs, as ratios within one run: `cargo bench` prints the tables of `docs/performance.md`.
 //!
-//! Names on the command line choose parts: `cargo bench -- get create sizes restart journey`; without any, all run.
+//! Names on the command line choose parts: `cargo bench -- get create sizes restart journey waiters streams`; without any, all run.
 #![expect(clippy::print_stdout, reason = "the tables are the program's output")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
 mod gateway;
 mod load;
 mod parts;
+mod waiting;
 
 type Part = (&'static str, fn() -> String);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 7] = [
     ("get", parts::get),
     ("create", parts::create),
     ("sizes", parts::sizes),
     ("restart", parts::restart),
     ("journey", parts::journey),
+    ("waiters", waiting::waiters),
+    ("streams", waiting::streams),
 ];
 
 fn main() {
@@ -25,6 +28,13 @@ fn main() {
     {
         println!("{}", parts::fill_folder(std::path::Path::new(folder)));
         return;
+    }
+    match &all.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [_, waiting::MEASURE, kind, place, tasks] => return print!("{}", waiting::measure(kind, place, tasks)),
+        [_, waiting::CROWD, kind, address, count, list] => {
+            return waiting::crowd(kind, address, count, list, |word| println!("{word}"));
+        }
+        _ => {}
     }
     // Cargo itself adds `--bench`.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();

@@ -24,13 +24,18 @@ const ROUNDS: usize = 3;
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// One worker thread, so that servers and load share the machine's two cores evenly.
-fn runtime() -> Runtime {
+pub(crate) fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-fn request(method: &str, name: &str, params: &str) -> Vec<u8> {
+/// A request of 2026-07-28 that declares the tasks extension.
+pub(crate) fn message(method: &str, params: &str) -> String {
     let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
-    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params},{meta}}}}}"#);
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params},{meta}}}}}"#)
+}
+
+fn request(method: &str, name: &str, params: &str) -> Vec<u8> {
+    let body = message(method, params);
     load::post("/mcp", &[("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method), ("Mcp-Name", name)], &body)
 }
 
@@ -43,7 +48,7 @@ fn call_request(tool: &str) -> Vec<u8> {
 }
 
 /// Makes `count` tasks with a job that runs, straight through the store, many at once.
-async fn fill(store: &Arc<impl TaskStore>, count: usize, due_in: Duration) -> Vec<TaskId> {
+pub(crate) async fn fill(store: &Arc<impl TaskStore>, count: usize, due_in: Duration) -> Vec<TaskId> {
     let mut ids = Vec::with_capacity(count);
     let mut running = tokio::task::JoinSet::new();
     for nth in 0..count {
@@ -329,7 +334,7 @@ pub(crate) fn journey() -> String {
     )
 }
 
-fn stop(servers: &Runtime, gateway: &Gateway) {
+pub(crate) fn stop(servers: &Runtime, gateway: &Gateway) {
     servers.block_on(gateway.engine.shutdown());
 }
 
