@@ -350,6 +350,21 @@ async fn what_is_said_twice_is_refused_wherever_it_decides_something() {
         let said = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{bytes}: {answer}"));
         assert!(said.contains("twice") || said.contains("duplicate"), "{bytes}: {said}");
     }
+    for params in [
+        r#"{"name":"render","arguments":{"seconds":1,"seconds":2}}"#,
+        r#"{"name":"render","arguments":{"deep":{"a":1,"a":2}},"task":{}}"#,
+        r#"{"name":"render","task":{"ttl":1},"task":{}}"#,
+        r#"{"name":"render","task":{"ttl":1,"ttl":2}}"#,
+        r#"{"name":"render","_meta":{"modelcontextprotocol.io/task":{"taskId":"a","taskId":"b"}}}"#,
+        r#"{"name":"render","_meta":{"modelcontextprotocol.io/task":{"taskId":"a"},"modelcontextprotocol.io/task":{"taskId":"b"}}}"#,
+    ] {
+        let bytes = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+        let headers = McpHeaders { protocol_version: one("2025-11-25"), ..McpHeaders::default() };
+        let context = RequestContext { headers: Some(headers), ..RequestContext::new(Caller::new(me()), Streams::Wanted) };
+        let answer = throw(&rig, &bytes, context, bytes.clone().into_bytes()).await.unwrap();
+        let said = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{bytes}: {answer}"));
+        assert!(said.contains("twice") || said.contains("duplicate"), "{bytes}: {said}");
+    }
     assert_eq!(rig.task(&id).await["status"], "input_required", "nothing of it was an answer");
     assert_eq!(rig.provider.jobs().len(), 1, "nothing of it was a call");
 }

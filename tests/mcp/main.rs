@@ -21,6 +21,8 @@ mod plain;
 mod provider;
 mod questions;
 mod rig;
+mod scribe;
 mod session_client;
 mod sessions;
 mod tasks;
+mod transcripts;

@@ -38,7 +38,8 @@ impl Spoken {
         let name = params.required_text("name")?;
         let entry = self.shared.catalog.get_for(&self.context.caller, &name);
         let entry = entry.ok_or_else(|| RpcError::invalid_params(format!("there is no tool `{name}`")))?;
-        let arguments: Map<String, Value> = params.value("arguments")?.unwrap_or_default();
+        let longest = self.shared.engine.max_argument_bytes();
+        let arguments = params.object("arguments", longest)?.unwrap_or_default();
         let missing = self.abilities.missing(&entry.tool.policy.requires);
         if !missing.is_empty() {
             return Err(RpcError::unable(&format!("tool `{name}`"), &missing));
