@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
             }
             // What the commands do is tested in `tests/clients`.
             ["mcpdo", "connect" | "tools/call", ..] => {}
-            ["cargo", "nextest" | "test" | "bench", ..] | ["UPDATE_GOLDEN=1", ..] => {}
+            ["cargo", "nextest" | "test" | "bench", ..] | ["UPDATE_GOLDEN=1" | "INSTA_UPDATE=always", ..] => {}
             [script] if root().join(script).is_file() => {}
             _ => panic!("{place}: nobody knows how to run `{line}`"),
         }

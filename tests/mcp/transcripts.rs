@@ -100,6 +100,7 @@ async fn core() {
     let mut stream = scribe.get(None).await;
     let id = task_of(&scribe.ask("tools/call", json!({ "name": "stuck", "arguments": {}, "task": {} })).await);
     scribe.ask("tasks/get", json!({ "taskId": id })).await;
+    scribe.hear(&mut stream).await;
     scribe.say("A cancel settles the task before its reply, whatever the job does.");
     scribe.ask("tasks/cancel", json!({ "taskId": id })).await;
     scribe.hear(&mut stream).await;
