@@ -69,7 +69,7 @@ async fn killed(gateway: Gateway, client: &SessionClient, first: &str) {
     gateway.kill();
 }
 
-/// A5: the same over a pipe, where each process is a gateway of its own.
+/// A5: the same over a pipe, where each process is a gateway of its own, or talks to the one that holds the store.
 #[test]
 fn a_ticket_is_redeemed_over_another_pipe() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -97,5 +97,13 @@ fn a_ticket_is_redeemed_over_another_pipe() {
     assert!(running["structuredContent"]["status"] == "working" || running["structuredContent"]["url"].is_string(), "{running}");
     let result = call(&mut pipe, "job_wait", json!({ "ticket": first }));
     assert_eq!(result["structuredContent"]["url"], "https://studio.example.com/film.mp4", "{result}");
-    assert!(pipe.leave().success());
+    // Beside the holder of the store, through it, and after it.
+    let second = ticket(&call(&mut pipe, "render_film", json!({ "script": "night" })));
+    let mut beside = begin();
+    let joined = call(&mut beside, "render_film", json!({ "script": "night" }));
+    assert_eq!(ticket(&joined), second, "the call joins the job that runs");
+    pipe.kill();
+    let result = call(&mut beside, "job_wait", json!({ "ticket": second }));
+    assert_eq!(result["structuredContent"]["url"], "https://studio.example.com/film.mp4", "{result}");
+    assert!(beside.leave().success());
 }
