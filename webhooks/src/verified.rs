@@ -1,0 +1,129 @@
+//! A delivery that was checked: a value that the verifiers alone can make.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+/// What the signature protects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Binds {
+    /// The body is what the sender signed.
+    pub body: bool,
+    /// The moment of sending is signed and was inside the tolerance.
+    pub time: bool,
+}
+
+impl Binds {
+    /// Whether the content may be taken as data; else it is a hint to ask the provider.
+    #[must_use]
+    pub const fn trustworthy(self) -> bool {
+        self.body && self.time
+    }
+}
+
+/// The same for every copy of a delivery, however it is spelled or sent: a hash of the signed id, else of the canonical signed content.
+/// The receiver puts its route in front.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ReplayId([u8; 32]);
+
+impl ReplayId {
+    /// Of an id that is part of what is signed.
+    pub(crate) fn of_id(id: &str) -> Self {
+        Self::of("id", [id.as_bytes()])
+    }
+
+    /// Of the signed content.
+    pub(crate) fn of_base<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Self {
+        Self::of("base", parts)
+    }
+
+    fn of<'p>(kind: &str, parts: impl IntoIterator<Item = &'p [u8]>) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(kind.as_bytes());
+        hash.update([0]);
+        for part in parts {
+            hash.update(part);
+        }
+        Self(hash.finalize().into())
+    }
+
+    /// The bytes, for a store's key.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for ReplayId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&data_encoding::HEXLOWER.encode(&self.0))
+    }
+}
+
+impl fmt::Debug for ReplayId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReplayId({self})")
+    }
+}
+
+/// What a verified request is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It tells of something that happened.
+    Event,
+    /// The provider asks whether this route wants its deliveries (SNS `SubscriptionConfirmation`): the answer is a GET of `url`.
+    Confirm {
+        /// On the provider's own host, checked.
+        url: String,
+    },
+}
+
+/// A delivery whose signature, moment and recipient were checked.
+#[derive(Clone, Debug)]
+pub struct Verified<'a> {
+    body: &'a [u8],
+    replay: ReplayId,
+    sent_at: Option<i64>,
+    binds: Binds,
+    purpose: Purpose,
+}
+
+impl<'a> Verified<'a> {
+    pub(crate) const fn new(body: &'a [u8], replay: ReplayId, sent_at: Option<i64>, binds: Binds) -> Self {
+        Self { body, replay, sent_at, binds, purpose: Purpose::Event }
+    }
+
+    pub(crate) fn with_purpose(self, purpose: Purpose) -> Self {
+        Self { purpose, ..self }
+    }
+
+    /// The bytes that were verified; parse these and no others.
+    #[must_use]
+    pub const fn body(&self) -> &'a [u8] {
+        self.body
+    }
+
+    /// What repeats of this delivery have in common.
+    #[must_use]
+    pub const fn replay_id(&self) -> ReplayId {
+        self.replay
+    }
+
+    /// The signed moment of sending, in unix seconds.
+    #[must_use]
+    pub const fn sent_at(&self) -> Option<i64> {
+        self.sent_at
+    }
+
+    /// What the signature protects.
+    #[must_use]
+    pub const fn binds(&self) -> Binds {
+        self.binds
+    }
+
+    /// What it is for.
+    #[must_use]
+    pub const fn purpose(&self) -> &Purpose {
+        &self.purpose
+    }
+}
