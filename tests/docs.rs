@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["cargo", "run", "--release"] | ["jobgate"] | ["jobgate", "serve"] => self.gateway = Some(self.setup.start().await),
-            ["jobgate", ..] | ["cp" | "mkdir" | "curl", ..] => self.shell(line, place),
+            ["jobgate", ..] | ["cp" | "mkdir" | "curl" | "printf", ..] => self.shell(line, place),
             ["make", target] => {
                 let known = text("Makefile").unwrap().lines().any(|line| line.starts_with(&format!("{target}:")));
                 assert!(known, "{place}: `make {target}` is not in the Makefile");

@@ -52,6 +52,9 @@ pub(super) enum Command {
     /// Makes tokens for callers.
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Signs and checks webhook deliveries, offline.
+    #[command(subcommand)]
+    Webhook(WebhookCommand),
     /// Looks after the embedded store; no gateway may be running on it.
     #[command(subcommand)]
     Store(StoreCommand),
@@ -250,4 +253,65 @@ pub(super) struct StoreFileArgs {
     pub(super) file: PathBuf,
     #[command(flatten)]
     pub(super) source: SourceArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum WebhookCommand {
+    /// Signs a body as a provider would and prints the headers, one a line, as `curl -H @FILE` reads them.
+    Sign(WebhookSignArgs),
+    /// Checks a captured delivery and says that it is accepted, or which rule refuses it.
+    Verify(WebhookVerifyArgs),
+}
+
+/// How a route is configured.
+#[derive(Debug, Args)]
+pub(super) struct WebhookRouteArgs {
+    /// The signature scheme, for example `stripe` or `standard_webhooks`.
+    #[arg(long, value_name = "NAME")]
+    pub(super) scheme: String,
+    /// Another word of the scheme, for example `topic_arn=arn:aws:sns:...` or `origins=a.example,b.example`.
+    #[arg(long = "with", value_name = "WORD=VALUE")]
+    pub(super) with: Vec<String>,
+    /// The environment variable with the secret; several for a rotation. A secret itself is never an argument.
+    #[arg(long, value_name = "NAME")]
+    pub(super) secret_env: Vec<String>,
+    /// The file with the secret.
+    #[arg(long, value_name = "FILE")]
+    pub(super) secret_file: Vec<PathBuf>,
+    /// The route's public address, as it is configured, with the query that was sent.
+    #[arg(long, value_name = "URL", default_value = "https://gateway.example.com/hooks/provider")]
+    pub(super) url: String,
+    /// The receiver's clock, in unix seconds. Default: now.
+    #[arg(long, value_name = "SECONDS")]
+    pub(super) at: Option<i64>,
+    /// The body, byte for byte.
+    #[arg(value_name = "BODYFILE")]
+    pub(super) body: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct WebhookSignArgs {
+    #[command(flatten)]
+    pub(super) route: WebhookRouteArgs,
+    /// The delivery's id, where the scheme has one.
+    #[arg(long, value_name = "ID", default_value = "msg_1")]
+    pub(super) id: String,
+    /// Where to write the body that is to be sent. Only `aws_sns` changes it.
+    #[arg(long, value_name = "FILE")]
+    pub(super) body_out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct WebhookVerifyArgs {
+    #[command(flatten)]
+    pub(super) route: WebhookRouteArgs,
+    /// The headers that came, one `Name: value` a line.
+    #[arg(long, value_name = "FILE")]
+    pub(super) headers: PathBuf,
+    /// The provider's public keys (JWKS), for schemes that have them.
+    #[arg(long, value_name = "FILE")]
+    pub(super) key_set: Option<PathBuf>,
+    /// The certificate (PEM) that the message names, for `aws_sns`.
+    #[arg(long, value_name = "FILE")]
+    pub(super) certificate: Option<PathBuf>,
 }

@@ -15,6 +15,7 @@ mod status;
 mod store;
 mod tasks;
 mod token;
+mod webhook;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -24,7 +25,7 @@ use clap::Parser as _;
 use jobgate_adapter_api::{Clock, OsRandom};
 
 use crate::telemetry;
-use args::{Cli, Command, LogArgs, LogFormat, TasksCommand, TokenCommand};
+use args::{Cli, Command, LogArgs, LogFormat, TasksCommand, TokenCommand, WebhookCommand};
 use out::{Ended, Failure, code};
 
 /// Runs the command that `words` ask for and says how it ended.
@@ -62,6 +63,8 @@ fn dispatch(cli: Cli) -> Ended {
         Command::Serve(args) => blocking(gateway::http(&args, cli.log.log_format)),
         Command::Stdio(args) => blocking(gateway::pipe(&args)),
         Command::Token(TokenCommand::New(args)) => token::new(&args, &*clock, &OsRandom),
+        Command::Webhook(WebhookCommand::Sign(args)) => webhook::sign(&args, &*clock),
+        Command::Webhook(WebhookCommand::Verify(args)) => webhook::verify(&args, &*clock),
         Command::Store(command) => blocking(store::run(command)),
     }
 }
@@ -70,9 +73,13 @@ fn dispatch(cli: Cli) -> Ended {
 fn log(args: &LogArgs, command: &Command) -> Result<(), Failure> {
     let quiet = match command {
         Command::Serve(_) | Command::Stdio(_) => "info",
-        Command::Check(_) | Command::Schema | Command::Call(_) | Command::Tasks(_) | Command::Token(_) | Command::Store(_) => {
-            "error,rmcp=off"
-        }
+        Command::Check(_)
+        | Command::Schema
+        | Command::Call(_)
+        | Command::Tasks(_)
+        | Command::Token(_)
+        | Command::Webhook(_)
+        | Command::Store(_) => "error,rmcp=off",
     };
     let format = match args.log_format {
         LogFormat::Text => telemetry::Format::Text,

@@ -163,7 +163,7 @@ fn secret_problem(problem: &SecretProblem) -> Problem {
     Problem::new("secret", problem.to_string(), example)
 }
 
-/// The name of a scheme that is spelled almost like `name`.
+/// There is no scheme of that name.
 pub(crate) fn unknown(name: &str) -> Problem {
     if name.is_empty() {
         let why = "a route without a scheme would take anybody's word";

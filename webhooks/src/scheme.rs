@@ -136,7 +136,6 @@ impl Scheme {
         }
     }
 
-    /// A shared token that the provider only repeats may be as short as the provider makes it.
     pub(crate) fn verify<'a>(&self, secrets: &Secrets, request: &Request<'a>, now: i64) -> Result<Verified<'a>, Refusal> {
         match &self.kind {
             Kind::Table(table) => table.verify(secrets, request, now),

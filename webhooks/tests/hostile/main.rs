@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot make its request has failed")]
 
 mod asymmetric;
+mod document;
 mod headers;
 mod parts;
 mod properties;
