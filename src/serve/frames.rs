@@ -227,6 +227,28 @@ mod tests {
         assert!(read::<Ask>(&mut from).await.unwrap().is_none());
     }
 
+    /// I1: what a caller may see and use is the same in the process that answers.
+    #[test]
+    fn a_caller_crosses_the_socket_as_it_is() {
+        for caller in [
+            Caller::local(),
+            Caller {
+                principal: Principal::new("acme", "ann"),
+                tools: ToolGrant::Named(["render".to_owned()].into()),
+                admin: true,
+            },
+            Caller { tools: ToolGrant::Named([].into()), ..Caller::new(Principal::new("acme", "bob")) },
+        ] {
+            let sent = RequestContext {
+                address: Some(IpAddr::from([192, 0, 2, 1])),
+                ..RequestContext::new(caller.clone(), Streams::Wanted)
+            };
+            let frame = serde_json::to_vec(&Context::from(&sent)).unwrap();
+            let got = serde_json::from_slice::<Context>(&frame).unwrap().into_context(CancellationToken::new());
+            assert_eq!((got.caller, got.address), (caller, sent.address));
+        }
+    }
+
     #[tokio::test]
     async fn nonsense_is_an_error_and_takes_no_memory() {
         assert!(read::<Ask>(&mut [0xff_u8; 64].as_slice()).await.is_err());

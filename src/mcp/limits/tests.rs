@@ -159,3 +159,47 @@ fn a_class_is_never_stricter_than_its_tasks_interval() {
         assert_eq!(found, Duration::from_millis(interval), "{millis}");
     }
 }
+
+/// What a subscriber wrote.
+#[derive(Clone, Default)]
+struct Written(Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// L5: somebody who looks for tasks that are not there is named in the log, once a minute however often it happens, and with how
+/// often it did.
+#[test]
+fn a_suspicious_pattern_is_told_once_a_minute() {
+    let (clock, limits) = limits(|all| all.unknown_ids = Some(Quota { count: 1, per: 60 * MINUTE, burst: 1 }));
+    let written = Written::default();
+    let writer = written.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let lines = || String::from_utf8(std::mem::take(&mut *written.0.lock().unwrap())).unwrap();
+    tracing::subscriber::with_default(subscriber, || {
+        let look = |times: usize| {
+            for _ in 0..times {
+                limits.unknown(&from("mallory", "192.0.2.1"), RpcError::invalid_params("unknown"));
+            }
+        };
+        look(1);
+        assert_eq!(lines(), "", "once is nothing");
+        look(500);
+        let told = lines();
+        assert_eq!(told.lines().count(), 1, "{told}");
+        for part in ["WARN", "pattern=\"unknown_ids\"", "whose=acme/mallory", "refused=1"] {
+            assert!(told.contains(part), "`{part}` is missing in {told}");
+        }
+        clock.advance(MINUTE);
+        look(1);
+        assert!(lines().contains("refused=500"));
+    });
+}
