@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::domain::{Confirm, InputKind, InputSlot, Outcome, Part, Task, TaskError, ToolResult};
+use crate::domain::{Confirm, InputKind, InputSlot, Outcome, Part, Principal, Task, TaskError, ToolResult};
 
 /// Writes a value's text as a string, without a copy on the way.
 pub(crate) struct Shown<T>(pub(crate) T);
@@ -82,6 +82,8 @@ pub(crate) enum Frame<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TaskView<'a> {
     pub(crate) task: &'a Task,
+    /// Who sees it.
+    pub(crate) who: &'a Principal,
     /// How soon it is worth asking again.
     pub(crate) interval: Duration,
     pub(crate) frame: Frame<'a>,
@@ -96,7 +98,7 @@ impl Serialize for TaskView<'_> {
             Frame::Got => map.serialize_entry("resultType", "complete")?,
             Frame::Pushed(_) => {}
         }
-        map.serialize_entry("taskId", &task.shown_id())?;
+        map.serialize_entry("taskId", &task.shown_to(self.who))?;
         map.serialize_entry("status", task.status().as_str())?;
         if let Some(message) = status_message(task) {
             map.serialize_entry("statusMessage", &message)?;

@@ -15,6 +15,9 @@ fn about(task: &str) -> Vec<(&'static str, &'static str, Value)> {
         (MODERN, "tasks/get", json!({ "taskId": task })),
         (MODERN, "tasks/update", json!({ "taskId": task, "inputResponses": {} })),
         (MODERN, "tasks/cancel", json!({ "taskId": task })),
+        (CORE, "tasks/get", json!({ "taskId": task })),
+        (CORE, "tasks/result", json!({ "taskId": task })),
+        (CORE, "tasks/cancel", json!({ "taskId": task })),
         (DRAFT, "tasks/get", related.clone()),
         (DRAFT, "tasks/result", related.clone()),
         (DRAFT, "tasks/delete", related),
@@ -50,7 +53,7 @@ async fn a_stranger_gets_the_bytes_of_an_unknown_id() {
             acknowledged.push(message["params"]["notifications"].clone());
         }
         assert_eq!(acknowledged, [json!({ "taskIds": [] }), json!({ "taskIds": [] })]);
-        let listed = gate.rpc(stranger, DRAFT, "tasks/list", json!({})).await.result();
+        let listed = gate.rpc(stranger, CORE, "tasks/list", json!({})).await.result();
         assert_eq!(listed["tasks"], json!([]), "{stranger}");
     }
     assert_eq!(gate.get("ann", &task).await.result()["status"], "working");
@@ -64,14 +67,16 @@ async fn an_admin_sees_its_tenants_tasks() {
     let (ann, bob, eve) = (gate.start("ann").await, gate.start("bob").await, gate.start("eve").await);
     for task in [&ann, &bob] {
         assert_eq!(gate.get("root", task).await.result()["status"], "working");
+        assert_eq!(gate.rpc("root", CORE, "tasks/get", json!({ "taskId": task })).await.result()["status"], "working");
     }
-    let listed = gate.rpc("root", DRAFT, "tasks/list", json!({})).await.result();
+    let listed = gate.rpc("root", CORE, "tasks/list", json!({})).await.result();
     let mut ids: Vec<&str> = listed["tasks"].as_array().unwrap().iter().map(|task| task["taskId"].as_str().unwrap()).collect();
     ids.sort_unstable();
     let mut expected = [ann.as_str(), bob.as_str()];
     expected.sort_unstable();
     assert_eq!(ids, expected, "its tenant's, and no other's");
     assert_eq!(gate.get("root", &eve).await.json()["error"]["code"], -32602);
+    assert_eq!(gate.rpc("root", CORE, "tasks/cancel", json!({ "taskId": bob })).await.result()["status"], "cancelled");
     gate.modern("root", "tasks/cancel", json!({ "taskId": ann })).await.result();
     assert!(["cancelled", "working"].contains(&gate.get("ann", &ann).await.result()["status"].as_str().unwrap()));
     gate.stop().await;
@@ -97,5 +102,25 @@ async fn a_tool_that_was_not_granted_is_not_there() {
         assert_eq!(call("deploy").await, call("absent").await, "{version}");
     }
     assert!(gate.start("painter").await.starts_with("task_"), "{}", token("painter"));
+    gate.stop().await;
+}
+
+/// H8 and I1: a client's own id counts for its owner alone; an admin sees the task by the gateway's id, in every form.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_admin_sees_a_task_by_the_id_that_it_can_ask_for() {
+    let gate = Gate::new().await;
+    let meta = json!({ "modelcontextprotocol.io/task": { "taskId": "ann-1" } });
+    // The call's stream stays open until the job has ended; the task is there before.
+    let mut call = gate.open("ann", DRAFT, "tools/call", json!({ "name": "render", "arguments": {}, "_meta": meta })).await;
+    assert!(call.chunk().await.unwrap().is_some());
+    assert_eq!(gate.get("ann", "ann-1").await.result()["taskId"], "ann-1");
+    assert_eq!(gate.get("root", "ann-1").await.json()["error"]["code"], -32602);
+    let listed = gate.rpc("root", CORE, "tasks/list", json!({})).await.result();
+    let id = listed["tasks"][0]["taskId"].as_str().unwrap();
+    assert!(id.starts_with("task_"), "{listed}");
+    for version in [MODERN, CORE] {
+        assert_eq!(gate.rpc("root", version, "tasks/get", json!({ "taskId": id })).await.result()["taskId"], id, "{version}");
+    }
+    drop(call);
     gate.stop().await;
 }

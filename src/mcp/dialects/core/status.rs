@@ -6,8 +6,7 @@ use std::time::Duration;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::domain::{Outcome, Part, Status, Task, ToolResult};
-use crate::mcp::dialects::session::shown_id;
+use crate::domain::{Outcome, Part, Principal, Status, Task, ToolResult};
 use crate::mcp::wire::{Shown, life, millis, status_message};
 
 /// Characters of a status message that are taken from a job's own words.
@@ -53,13 +52,14 @@ pub(in crate::mcp::dialects) fn gist(task: &Task) -> (Status, Option<String>) {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::mcp::dialects) struct View<'a> {
     task: &'a Task,
+    who: &'a Principal,
     interval: Duration,
 }
 
 impl<'a> View<'a> {
-    /// `interval` is how soon it is worth asking again.
-    pub(in crate::mcp::dialects) const fn new(task: &'a Task, interval: Duration) -> Self {
-        Self { task, interval }
+    /// What `who` sees of it; `interval` is how soon it is worth asking again.
+    pub(in crate::mcp::dialects) const fn new(task: &'a Task, who: &'a Principal, interval: Duration) -> Self {
+        Self { task, who, interval }
     }
 }
 
@@ -67,7 +67,7 @@ impl Serialize for View<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let task = self.task;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("taskId", &shown_id(task))?;
+        map.serialize_entry("taskId", &task.shown_to(self.who))?;
         map.serialize_entry("status", status(task).as_str())?;
         if let Some(message) = message(task) {
             map.serialize_entry("statusMessage", &message)?;

@@ -42,7 +42,7 @@ pub(super) async fn get(spoken: &Spoken, request: &Request<'_>, params: &Params<
     if let (Some(here), false) = (spoken.here(), task.is_ended()) {
         here.looked(task.id, RELATED);
     }
-    Ok(result(request, &View::new(&task, spoken.shared.engine.caller_interval(&task))))
+    Ok(result(request, &View::new(&task, &spoken.context.caller.principal, spoken.shared.engine.caller_interval(&task))))
 }
 
 /// Blocks until the task has ended, then answers as the plain call would have.
@@ -81,7 +81,7 @@ pub(super) async fn list(spoken: &Spoken, request: &Request<'_>, params: &Params
         Some(cursor) => Some(place(spoken, &cursor)?),
     };
     // One more than is shown tells whether there is another page.
-    let query = ListQuery { scope: owner.into(), after, limit: PAGE + 1 };
+    let query = ListQuery { scope: (&spoken.context.caller).into(), after, limit: PAGE + 1 };
     let engine = &spoken.shared.engine;
     let mut tasks = engine.list(query).await.map_err(|error| store_error(&error))?;
     let more = tasks.len() > PAGE;
@@ -90,7 +90,7 @@ pub(super) async fn list(spoken: &Spoken, request: &Request<'_>, params: &Params
         let place = Place { created_at: last.created_at.as_millis(), task: last.id.to_string() };
         spoken.shared.sealer.seal_for(Purpose::Cursor, owner, &place)
     });
-    let views = tasks.iter().map(|task| View::new(task, engine.caller_interval(task))).collect();
+    let views = tasks.iter().map(|task| View::new(task, owner, engine.caller_interval(task))).collect();
     Ok(result(request, &Page { tasks: views, next_cursor }))
 }
 
@@ -108,12 +108,12 @@ pub(super) async fn cancel(spoken: &Spoken, request: &Request<'_>, params: &Para
         return Err(already(&task));
     }
     let engine = &spoken.shared.engine;
-    let task = engine.cancel(&spoken.context.caller.principal, &task.id, true).await.map_err(|error| spoken.no_access(error))?;
+    let task = engine.cancel(&spoken.context.caller, &task.id, true).await.map_err(|error| spoken.no_access(error))?;
     if status(&task) != Status::Cancelled {
         // The job was quicker.
         return Err(already(&task));
     }
-    Ok(result(request, &View::new(&task, engine.caller_interval(&task))))
+    Ok(result(request, &View::new(&task, &spoken.context.caller.principal, engine.caller_interval(&task))))
 }
 
 fn already(task: &Task) -> RpcError {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::asked::TaskAsked;
 use super::cancel::request_name;
-use super::view::{related, shown_to};
+use super::view::related;
 use crate::domain::{LifeFrom, RequestName, TaskId, TaskMode};
 use crate::engine::{AccessError, Call, CallError, CallNames};
 use crate::mcp::catalog::Entry;
@@ -102,7 +102,7 @@ async fn run(mut outlet: Outlet, wish: Wish) -> Result<Bytes, RpcError> {
     };
     let task = engine.call_for_task(call).await.map_err(call_error)?;
     outlet.resumable(Form::Draft, &task, None).await;
-    outlet.notify("notifications/tasks/created", &About { meta: related(&shown_to(owner, &task)) }).await;
+    outlet.notify("notifications/tasks/created", &About { meta: related(&task.shown_to(owner)) }).await;
     follow(&mut outlet, task.id).await
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::view::{DraftStatus, DraftView, related, shown_to};
+use super::view::{DraftStatus, DraftView, related};
 use crate::domain::{Outcome, Task, TaskId, Timestamp};
 use crate::engine::{AccessError, DeleteError};
 use crate::mcp::dialects::said::store_error;
@@ -52,7 +52,7 @@ pub(super) async fn get(spoken: &Spoken, request: &Request<'_>, params: &Params<
 pub(super) async fn task_result(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
     let task = named(spoken, params).await?;
     if let Some(Outcome::Result(outcome)) = task.outcome() {
-        let shown = shown_to(&spoken.context.caller.principal, &task);
+        let shown = task.shown_to(&spoken.context.caller.principal);
         let around = Around::Related { key: DRAFT_RELATED, task: &shown };
         return Ok(result(request, &ResultView { result: outcome, around }));
     }
@@ -91,14 +91,14 @@ pub(super) async fn delete(spoken: &Spoken, request: &Request<'_>, params: &Para
         DeleteError::Running | DeleteError::Kept => RpcError::invalid_params(error.to_string()),
         DeleteError::Store(error) => store_error(&error),
     })?;
-    let shown = shown_to(&spoken.context.caller.principal, &task);
+    let shown = task.shown_to(&spoken.context.caller.principal);
     Ok(result(request, &json!({ "_meta": related(&shown) })))
 }
 
 fn view<'t>(spoken: &Spoken, task: &'t Task, alone: bool) -> DraftView<'t> {
     DraftView {
         task,
-        shown: shown_to(&spoken.context.caller.principal, task),
+        shown: task.shown_to(&spoken.context.caller.principal),
         interval: spoken.shared.engine.caller_interval(task),
         now: spoken.shared.clock.now(),
         alone,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::domain::{Category, LifeFrom, Outcome, Principal, Task, TaskError, TaskState, Timestamp};
+use crate::domain::{Category, LifeFrom, Outcome, Task, TaskError, TaskState, Timestamp};
 use crate::mcp::params::DRAFT_RELATED;
 use crate::mcp::wire::{Related, millis};
 
@@ -55,12 +55,6 @@ impl DraftStatus {
             Self::Unknown => "unknown",
         }
     }
-}
-
-/// The id under which `who` finds a task again: its client's own word counts for its owner alone (requirement H8), so an admin sees
-/// others' tasks by the gateway's ids.
-pub(super) fn shown_to<'t>(who: &Principal, task: &'t Task) -> Cow<'t, str> {
-    if task.owner == *who { task.shown_id() } else { Cow::Owned(task.id.to_string()) }
 }
 
 /// A task on the wire.

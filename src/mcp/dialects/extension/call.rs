@@ -133,7 +133,7 @@ impl Asked<'_> {
             Some(slot) => self.wait(tool, given, task.id, slot).await,
             None => {
                 let interval = self.shared.engine.caller_interval(&task);
-                Ok(self.result(&TaskView { task: &task, interval, frame: Frame::Created }))
+                Ok(self.result(&TaskView { task: &task, who: &self.context.caller.principal, interval, frame: Frame::Created }))
             }
         }
     }

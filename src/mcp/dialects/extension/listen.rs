@@ -90,7 +90,7 @@ impl Asked<'_> {
         };
         let acknowledged = jsonrpc::notification("notifications/subscriptions/acknowledged", &granted);
         let (news, stream) = mpsc::channel(WAITING);
-        let cancel = self.context.cancel.clone();
+        let (cancel, who) = (self.context.cancel.clone(), self.context.caller.principal.clone());
         self.shared.supervisor.spawn("subscription", async move {
             let _slot = slot;
             if news.send(acknowledged.into()).await.is_err() {
@@ -104,7 +104,7 @@ impl Asked<'_> {
                 };
                 let Some(task) = task else { break };
                 let interval = engine.caller_interval(&task);
-                let view = TaskView { task: &task, interval, frame: Frame::Pushed(&subscription) };
+                let view = TaskView { task: &task, who: &who, interval, frame: Frame::Pushed(&subscription) };
                 if news.send(jsonrpc::notification("notifications/tasks", &view).into()).await.is_err() {
                     return;
                 }

@@ -28,7 +28,7 @@ impl Asked<'_> {
             task = self.task(&task.id).await?;
             interval = self.shared.engine.caller_interval(&task);
         }
-        Ok(self.result(&TaskView { task: &task, interval, frame: Frame::Got }))
+        Ok(self.result(&TaskView { task: &task, who: &self.context.caller.principal, interval, frame: Frame::Got }))
     }
 
     pub(super) async fn update_task(&self) -> Result<Reply, RpcError> {

@@ -126,7 +126,7 @@ impl Asker {
     /// settled elsewhere.
     pub(super) fn news(&mut self, task: &Task) -> Vec<Bytes> {
         let mut messages = self.withdrawn(task);
-        let shown = shown_id(task);
+        let shown = task.shown_to(&self.spoken.context.caller.principal).into_owned();
         for (key, slot) in task.open_inputs() {
             let known = self.out.iter().any(|copy| copy.key == *key);
             if known || !self.spoken.can_show(&slot.request.kind) {
@@ -169,9 +169,4 @@ impl Drop for Asker {
             self.here.free(self.task, &copy.key, &copy.id);
         }
     }
-}
-
-/// The id that a task is shown by.
-pub(in crate::mcp::dialects) fn shown_id(task: &Task) -> String {
-    task.shown_id().into_owned()
 }

@@ -71,7 +71,7 @@ impl Outlet {
                 let now = status::gist(&task);
                 if said.as_ref().is_some_and(|said| *said != now) {
                     let interval = engine.caller_interval(&task);
-                    self.notify("notifications/tasks/status", &status::View::new(&task, interval)).await;
+                    self.notify("notifications/tasks/status", &status::View::new(&task, &caller.principal, interval)).await;
                 }
                 said = Some(now);
             }

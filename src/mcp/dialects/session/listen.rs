@@ -151,7 +151,7 @@ impl Pushing {
         let core = followed.related == Some(status::RELATED);
         if core && followed.streams == 0 && before.is_some_and(|before| before != now) {
             let interval = self.spoken.shared.engine.caller_interval(&task);
-            let view = status::View::new(&task, interval);
+            let view = status::View::new(&task, &self.spoken.context.caller.principal, interval);
             self.say(jsonrpc::notification("notifications/tasks/status", &view)).await;
         }
         if let (Some(progress), 0, false) = (&followed.progress, followed.streams, task.is_ended()) {

@@ -29,7 +29,6 @@ use crate::mcp::live::Here;
 use crate::mcp::params::Params;
 use crate::mcp::sessions::{Abilities, Revision, Session};
 
-pub(super) use ask::shown_id;
 pub(super) use confirm::Confirmed;
 pub(super) use follow::{Follow, Followed};
 pub(super) use outcome::tool_error;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::Spoken;
-use super::ask::shown_id;
 use crate::domain::{JobOutput, Outcome, Part, Task, ToolResult};
 use crate::mcp::error::RpcError;
 use crate::mcp::jsonrpc;
@@ -27,7 +26,7 @@ impl Spoken {
             Some(Outcome::Cancelled) => Arc::new(tool_error(task.message.as_deref().unwrap_or("The task was cancelled."))),
             None => return Err(RpcError::internal("the task has not ended")),
         };
-        Ok(self.tool_result(&result, related.map(|key| (key, shown_id(task)))))
+        Ok(self.tool_result(&result, related.map(|key| (key, task.shown_to(&self.context.caller.principal).into_owned()))))
     }
 
     /// A tool's result, written in the words of the session's version.
