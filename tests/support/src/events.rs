@@ -85,6 +85,25 @@ impl Session {
         Events::of(self.post(message, "application/json, text/event-stream").await)
     }
 
+    /// Opens the stream of the session.
+    ///
+    /// # Panics
+    /// When nobody answers.
+    pub async fn listen(&self) -> Events {
+        let request = self.request(Method::GET, "text/event-stream");
+        Events::of(request.send().await.unwrap_or_else(|error| panic!("GET: {error}")))
+    }
+
+    /// Ends the session.
+    ///
+    /// # Panics
+    /// When the gateway does not take it.
+    pub async fn end(&self) {
+        let response = self.request(Method::DELETE, "application/json").send().await;
+        let response = response.unwrap_or_else(|error| panic!("DELETE: {error}"));
+        assert!(response.status().is_success(), "DELETE: {}", response.status());
+    }
+
     /// Goes on with a stream that broke behind this event.
     ///
     /// # Panics
