@@ -53,12 +53,15 @@ const EXTENSION: &str = "2026-07-28";
 
 const CORE: &str = "2025-11-25";
 
-const NO_HANDLE: &str = "it holds no tasks: a call waits for its result, and a cut call is over for it";
-const NO_TASK: &str = "it takes no task as the answer to a call, although it can be told to declare the extension";
+const NO_HANDLE: &str = "It holds no tasks: a call waits for its result, and a cut call is over for it";
+const NO_TASK: &str = "It takes no task as the answer to a call, although it can be told to declare the extension";
 
-const FAILED_WITH_CAUSE: &str = "at 2025-11-25 a job that failed is a failed task; the client does not fetch its result and shows the status message, which is the cause";
-const FAILED_ALONE: &str = "at 2025-11-25 a job that failed is a failed task; the client says so, and no more";
-const NO_FORMS: &str = "it shows no forms";
+const FAILED_WITH_CAUSE: &str = "At 2025-11-25 a job that failed is a failed task; the client does not fetch its result and shows the status message, which is the cause";
+const FAILED_ALONE: &str = "At 2025-11-25 a job that failed is a failed task; the client says so, and no more";
+const ONLY_TASKS: &str = "The tool runs only as a task; the client is told so";
+const BY_HAND: &str = "With requests that are written by hand, each with a schema";
+const OWN_PROCESS: &str = "Over stdio the gateway is a process of the client's own, and its connection ends with it";
+const NO_FORMS: &str = "It shows no forms";
 
 /// Every client, in the order of the table.
 pub(crate) const CLIENTS: &[Client] = &[
@@ -84,11 +87,11 @@ pub(crate) const CLIENTS: &[Client] = &[
         kept: "",
         cannot: &[("resume", NO_HANDLE), ("kill_same", NO_HANDLE), ("kill_new", NO_HANDLE), ("kill_input", NO_HANDLE)],
         refuses: "",
-        tells: &[],
+        tells: &[("failing", "-32021", ONLY_TASKS), ("fault", "-32021", ONLY_TASKS)],
     },
     Client {
         key: "v2-tasks",
-        name: "the same, which declares tasks",
+        name: "`@modelcontextprotocol/client`, declaring tasks",
         pinned: Pinned::Npm("@modelcontextprotocol/client"),
         protocol: EXTENSION,
         speaks: Speaks::Node { argument: Some("tasks") },
@@ -106,7 +109,7 @@ pub(crate) const CLIENTS: &[Client] = &[
             ("kill_input", NO_TASK),
         ],
         refuses: "Unsupported result type 'task'",
-        tells: &[],
+        tells: &[("cancel", "-32602", BY_HAND), ("unknown_task", "-32602", BY_HAND)],
     },
     Client {
         key: "mcp2",
@@ -181,6 +184,18 @@ pub(crate) const CLIENTS: &[Client] = &[
         tells: &[("failing", "failed", FAILED_ALONE)],
     },
     Client {
+        key: "stdio",
+        name: "`@modelcontextprotocol/sdk`, over stdio",
+        pinned: Pinned::Npm("@modelcontextprotocol/sdk"),
+        protocol: CORE,
+        speaks: Speaks::Node { argument: None },
+        story: "after/stdio.mjs",
+        kept: "",
+        cannot: &[("kill_same", OWN_PROCESS)],
+        refuses: "",
+        tells: &[("failing", "failed", FAILED_ALONE)],
+    },
+    Client {
         key: "mcp1",
         name: "`mcp` (Python)",
         pinned: Pinned::Pip("mcp1", "mcp"),
@@ -226,6 +241,6 @@ pub(crate) const CLIENTS: &[Client] = &[
         kept: "after/tickets.mjs",
         cannot: &[],
         refuses: "",
-        tells: &[],
+        tells: &[("fault", "-32601", ONLY_TASKS)],
     },
 ];
