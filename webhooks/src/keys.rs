@@ -32,7 +32,8 @@ impl CertificateUrl {
     }
 }
 
-/// Gives certificates; the caller's cache. It follows no redirect and reads at most [`MAX_CERTIFICATE`] bytes.
+/// Gives certificates; the caller's cache. It follows no redirect and reads at most [`MAX_CERTIFICATE`] bytes. One that does not have a
+/// certificate yet notes the address and gives nothing: its owner fetches it, at most once an interval, and verifies again.
 pub trait Certificates: Send + Sync {
     /// The PEM text at `url`, or nothing when it cannot be had now.
     fn pem(&self, url: &CertificateUrl) -> Option<Vec<u8>>;

@@ -361,4 +361,20 @@ mod tests {
         let printed = format!("{secret:?} {credential:?} {secrets:?}");
         assert!(!printed.contains("hunter2"), "{printed}");
     }
+
+    /// J1: tokens travel as values of headers.
+    #[test]
+    fn requests_are_printed_without_values() {
+        let scheme = Scheme::named("gitlab_token").unwrap();
+        let secret = Secret::new("hunter2-hunter2-hunter2");
+        let url = "https://gateway.example/?access_token=hunter2";
+        let out = crate::Outgoing { url: "https://gateway.example/", id: "1", body: b"hunter2" };
+        let signed = crate::sign(&scheme, &secret, &out, 0).unwrap();
+        let headers: Vec<(&str, &[u8])> = signed.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        let request = crate::Request { method: "POST", url, headers: &headers, body: &signed.body };
+        let secrets = Secrets::new(&scheme, [Credential::new(secret)]).unwrap();
+        let verified = crate::verify(&scheme, &secrets, &request, 0).unwrap();
+        let printed = format!("{signed:?} {request:?} {verified:?}");
+        assert!(printed.contains("X-Gitlab-Token") && !printed.contains("hunter2"), "{printed}");
+    }
 }

@@ -1,5 +1,7 @@
 //! The sender's side, for tests and for trying a route: the headers, and where a scheme puts it there the address or the body.
 
+use std::fmt;
+
 use data_encoding::{BASE64, BASE64URL_NOPAD};
 use ed25519_dalek::Signer as _;
 use ring::rand::SystemRandom;
@@ -18,7 +20,7 @@ use crate::table::{FieldUse, Form, Piece, Read, Table};
 use crate::twilio;
 
 /// What is to be sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing<'a> {
     /// The receiver's public address.
     pub url: &'a str,
@@ -28,8 +30,8 @@ pub struct Outgoing<'a> {
     pub body: &'a [u8],
 }
 
-/// What to send.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What to send. `Debug` shows the headers' names alone: a shared token is a value.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Signed {
     /// Headers to add.
     pub headers: Vec<(String, String)>,
@@ -37,6 +39,13 @@ pub struct Signed {
     pub url: String,
     /// The body; SNS's carries the signature.
     pub body: Vec<u8>,
+}
+
+impl fmt::Debug for Signed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Signed").field("headers", &names).field("url", &self.url).field("body", &self.body.len()).finish()
+    }
 }
 
 /// Why nothing was signed. Never contains the secret.

@@ -115,13 +115,14 @@ impl Topic {
         let sent_at = moment(&message.timestamp)?;
         self.window.admits(i128::from(sent_at), now)?;
         let signed = message.signed()?;
+        // Before anything is fetched; once the signature fits, the topic is the signed one.
+        if message.topic_arn != self.arn {
+            return Err(Refusal::Recipient);
+        }
         let pem = secrets.certificates.as_ref().and_then(|source| source.pem(&url)).ok_or(Refusal::KeysUnavailable)?;
         let key = certificate_key(&pem, now)?;
         if !verify_rsa(&key, sha1, signed.as_bytes(), &signature) {
             return Err(Refusal::Signature);
-        }
-        if message.topic_arn != self.arn {
-            return Err(Refusal::Recipient);
         }
         let replay = ReplayId::of_id(&message.message_id);
         let verified = Verified::new(request.body, replay, Some(sent_at / 1000), Binds { body: true, time: true });
