@@ -146,12 +146,8 @@ fn provider_url(text: &str) -> Option<Url> {
     let host = url.host_str()?;
     let host = host.strip_suffix(".cn").unwrap_or(host);
     let region = host.strip_prefix("sns.")?.strip_suffix(".amazonaws.com")?;
-    let fine = url.scheme() == "https"
-        && url.username().is_empty()
-        && url.password().is_none()
-        && url.port().is_none()
-        // A port that is the usual one vanishes in the parsed form; here it has to be absent from the text.
-        && text.starts_with(&format!("https://{}/", url.host_str()?))
+    // The text itself, so that no user, no port (not even the usual one, which parsing drops) and no other spelling of the host passes.
+    let fine = text.starts_with(&format!("https://{}/", url.host_str()?))
         && region.len() >= 3
         && region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     fine.then_some(url)

@@ -1,7 +1,11 @@
 //! 41 to 93, where public keys are: Ed25519, SNS, tokens of Pub/Sub, HTTP message signatures.
 
+use std::sync::Arc;
+
 use data_encoding::{BASE64, BASE64URL_NOPAD, HEXLOWER};
-use jobgate_webhooks::{KeySet, KeySetProblem, Part, Refusal, Scheme, SchemeConfig, Secret, Secrets};
+use jobgate_webhooks::{
+    CertificateUrl, Certificates, KeySet, KeySetProblem, Part, Refusal, Scheme, SchemeConfig, Secret, Secrets,
+};
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use serde_json::{Value, json};
@@ -90,6 +94,32 @@ fn n045_n089_sns_is_fetched_and_checked_strictly() {
     assert_eq!(sns(|body| body["SigningCertUrl"] = body["SigningCertURL"].clone()), Err(Refusal::Repeated(Part::Url)));
     let raw = rig("aws_sns");
     assert_eq!(raw.verdict(&raw.sent().add("x-amz-sns-rawdelivery", "true")), Err(Refusal::Missing(Part::Signature)));
+}
+
+/// A certificate that is not valid yet or any more, too big, of another kind, or none at all.
+#[test]
+fn n089_certificates_that_are_not_used() {
+    struct Given(Vec<u8>);
+    impl Certificates for Given {
+        fn pem(&self, _: &CertificateUrl) -> Option<Vec<u8>> {
+            Some(self.0.clone())
+        }
+    }
+    let scheme = Scheme::from_config(&config("aws_sns")).unwrap();
+    let right = include_bytes!("../fixtures/rsa_certificate.pem").to_vec();
+    let with = |pem: Vec<u8>, now: i64| {
+        let secrets = Secrets::new(&scheme, []).unwrap().with_certificates(Arc::new(Given(pem)));
+        let rig = Rig { secrets, ..rig("aws_sns") };
+        rig.verdict_at(&rig.signed(b"{}", "msg_1", now), now).map(|_| ())
+    };
+    assert_eq!(with(right.clone(), NOW), Ok(()));
+    assert_eq!(with(right.clone(), 1_700_000_000), Err(Refusal::Certificate), "before its time");
+    assert_eq!(with(right.clone(), 2_500_000_000), Err(Refusal::Certificate), "after its time");
+    let big = [right.as_slice(), &vec![b'\n'; jobgate_webhooks::MAX_CERTIFICATE]].concat();
+    let key = include_bytes!("../fixtures/rsa_private.pem").to_vec();
+    for wrong in [big, key, Vec::new(), b"<html>".to_vec(), right[..200].to_vec()] {
+        assert_eq!(with(wrong, NOW), Err(Refusal::Certificate));
+    }
 }
 
 #[test]
