@@ -1,5 +1,6 @@
 //! Calls: what is asked for with them, and where it is ignored.
 
+use jobgate::domain::Principal;
 use serde_json::{Value, json};
 
 use super::peer::{Peer, about, call};
@@ -109,6 +110,29 @@ async fn an_id_is_its_principals_own() {
     ann.about("tasks/delete", "mine").await.unwrap();
     assert_eq!(bob.status("mine").await, "completed");
     assert!(ann.listed().await.is_empty());
+}
+
+/// I1, H8: an admin finds the tasks of its tenant by the gateway's ids, as they are listed to it; others' own words stay theirs.
+#[tokio::test]
+async fn an_admin_finds_what_is_listed_to_it() {
+    let rig = Rig::new().await;
+    let root = Principal::new("acme", "root");
+    let ann = Peer::new(&rig).await;
+    let (admin, core) = (Peer::admin(&rig, root.clone(), "2025-06-18").await, Peer::admin(&rig, root, "2025-11-25").await);
+    ann.start(1, "stuck", json!({ "taskId": "mine" })).await;
+    let listed = admin.listed().await;
+    assert!(listed.len() == 1 && listed[0].starts_with("task_"), "{listed:?}");
+    assert_eq!(admin.status(&listed[0]).await, "working");
+    assert!(admin.about("tasks/get", "mine").await.is_err());
+    for method in ["tasks/list", "tasks/get"] {
+        let request = json!({ "jsonrpc": "2.0", "id": 5, "method": method, "params": { "taskId": listed[0] } });
+        let answer = core.raw(&request).await;
+        let task = answer["result"].pointer("/tasks/0").unwrap_or(&answer["result"]);
+        assert_eq!(task["taskId"], *listed[0], "{answer}");
+    }
+    let cancel = json!({ "jsonrpc": "2.0", "id": 6, "method": "tasks/cancel", "params": { "taskId": listed[0] } });
+    assert_eq!(core.raw(&cancel).await["result"]["status"], "cancelled");
+    assert_eq!(ann.status("mine").await, "cancelled");
 }
 
 /// C3: a key that named a wish before names its task still, whatever id comes with it now.

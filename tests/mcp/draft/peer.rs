@@ -40,6 +40,14 @@ impl<'r> Peer<'r> {
         peer
     }
 
+    /// A client whose caller sees the tasks of its tenant.
+    pub(crate) async fn admin(rig: &'r Rig, principal: Principal, revision: &str) -> Self {
+        let mut peer = Self::without_session(rig, principal);
+        peer.caller.admin = true;
+        peer.begin(revision).await;
+        peer
+    }
+
     /// A client that never said `initialize`.
     pub(crate) fn without_session(rig: &'r Rig, principal: Principal) -> Self {
         let (dispatcher, caller) = (rig.dispatcher.clone(), Caller::new(principal));

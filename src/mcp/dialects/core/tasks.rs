@@ -3,22 +3,16 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::status::{RELATED, View, status};
-use crate::domain::{Status, Task, TaskId, Timestamp};
-use crate::mcp::dialects::said::store_error;
+use crate::domain::{Status, Task};
 use crate::mcp::dialects::session::{Follow, Followed, Form, Outlet, Spoken, result};
 use crate::mcp::error::RpcError;
 use crate::mcp::frontend::Reply;
 use crate::mcp::jsonrpc::{self, Request};
 use crate::mcp::limits::Slot;
 use crate::mcp::params::Params;
-use crate::mcp::seal::Purpose;
-use crate::store::ListQuery;
-
-/// Tasks on one page.
-const PAGE: usize = 50;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -26,15 +20,6 @@ struct Page<'a> {
     tasks: Vec<View<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
-}
-
-/// The last task of a page. Tasks are listed by their creation, so new ones come before it and change nothing after it.
-#[derive(Serialize, Deserialize)]
-struct Place {
-    #[serde(rename = "c")]
-    created_at: i64,
-    #[serde(rename = "t")]
-    task: String,
 }
 
 pub(super) async fn get(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
@@ -75,30 +60,10 @@ pub(in crate::mcp::dialects) async fn wait(mut outlet: Outlet, task: Arc<Task>, 
 }
 
 pub(super) async fn list(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
-    let owner = &spoken.context.caller.principal;
-    let after = match params.text("cursor")? {
-        None => None,
-        Some(cursor) => Some(place(spoken, &cursor)?),
-    };
-    // One more than is shown tells whether there is another page.
-    let query = ListQuery { scope: (&spoken.context.caller).into(), after, limit: PAGE + 1 };
-    let engine = &spoken.shared.engine;
-    let mut tasks = engine.list(query).await.map_err(|error| store_error(&error))?;
-    let more = tasks.len() > PAGE;
-    tasks.truncate(PAGE);
-    let next_cursor = tasks.last().filter(|_| more).map(|last| {
-        let place = Place { created_at: last.created_at.as_millis(), task: last.id.to_string() };
-        spoken.shared.sealer.seal_for(Purpose::Cursor, owner, &place)
-    });
-    let views = tasks.iter().map(|task| View::new(task, owner, engine.caller_interval(task))).collect();
+    let (tasks, next_cursor) = spoken.page(params).await?;
+    let (engine, who) = (&spoken.shared.engine, &spoken.context.caller.principal);
+    let views = tasks.iter().map(|task| View::new(task, who, engine.caller_interval(task))).collect();
     Ok(result(request, &Page { tasks: views, next_cursor }))
-}
-
-fn place(spoken: &Spoken, cursor: &str) -> Result<(Timestamp, TaskId), RpcError> {
-    let unknown = || RpcError::invalid_params("`params.cursor` is not one that this server gave out; list without it");
-    let owner = &spoken.context.caller.principal;
-    let place: Place = spoken.shared.sealer.open_for(Purpose::Cursor, owner, cursor).ok_or_else(unknown)?;
-    Ok((Timestamp::from_millis(place.created_at), place.task.parse().map_err(|_| unknown())?))
 }
 
 /// The task is cancelled before the reply, and stays so whatever becomes of the job (requirement F2).
@@ -107,13 +72,13 @@ pub(super) async fn cancel(spoken: &Spoken, request: &Request<'_>, params: &Para
     if task.is_ended() {
         return Err(already(&task));
     }
-    let engine = &spoken.shared.engine;
-    let task = engine.cancel(&spoken.context.caller, &task.id, true).await.map_err(|error| spoken.no_access(error))?;
+    let (engine, caller) = (&spoken.shared.engine, &spoken.context.caller);
+    let task = engine.cancel(caller, &task.id, true).await.map_err(|error| spoken.no_access(error))?;
     if status(&task) != Status::Cancelled {
         // The job was quicker.
         return Err(already(&task));
     }
-    Ok(result(request, &View::new(&task, &spoken.context.caller.principal, engine.caller_interval(&task))))
+    Ok(result(request, &View::new(&task, &caller.principal, engine.caller_interval(&task))))
 }
 
 fn already(task: &Task) -> RpcError {

@@ -2,33 +2,18 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 
 use super::view::{DraftStatus, DraftView, related};
-use crate::domain::{Outcome, Task, TaskId, Timestamp};
+use crate::domain::{Outcome, Task};
 use crate::engine::{AccessError, DeleteError};
 use crate::mcp::dialects::said::store_error;
 use crate::mcp::dialects::session::{Spoken, result};
 use crate::mcp::error::RpcError;
 use crate::mcp::frontend::Reply;
-use crate::mcp::jsonrpc::Request;
+use crate::mcp::jsonrpc::{self, Request};
 use crate::mcp::params::{DRAFT_RELATED, Params};
-use crate::mcp::seal::Purpose;
-use crate::mcp::wire::{Around, ResultView};
-use crate::store::ListQuery;
-
-/// Tasks on one page of a list.
-const PAGE: usize = 50;
-
-/// A place in a list: behind which task it goes on.
-#[derive(Serialize, Deserialize)]
-struct Place {
-    #[serde(rename = "t")]
-    created_at: i64,
-    #[serde(rename = "i")]
-    id: String,
-}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -53,8 +38,8 @@ pub(super) async fn task_result(spoken: &Spoken, request: &Request<'_>, params: 
     let task = named(spoken, params).await?;
     if let Some(Outcome::Result(outcome)) = task.outcome() {
         let shown = task.shown_to(&spoken.context.caller.principal);
-        let around = Around::Related { key: DRAFT_RELATED, task: &shown };
-        return Ok(result(request, &ResultView { result: outcome, around }));
+        let written = spoken.tool_result(outcome, Some((DRAFT_RELATED, shown.into_owned())));
+        return Ok(Reply::ok(jsonrpc::prepared(request.id, &written)));
     }
     let status = DraftStatus::of(&task);
     let why = match (task.outcome(), task.message.as_deref()) {
@@ -67,17 +52,7 @@ pub(super) async fn task_result(spoken: &Spoken, request: &Request<'_>, params: 
 
 /// `tasks/list`: all that `tasks/get` would show, the newest first.
 pub(super) async fn list(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
-    let caller = &spoken.context.caller;
-    let after = params.text("cursor")?.map(|cursor| open(spoken, &cursor)).transpose()?;
-    // One more than is shown says whether there is another page.
-    let query = ListQuery { scope: caller.scope(), after, limit: PAGE + 1 };
-    let mut tasks = spoken.shared.engine.list(query).await.map_err(|error| store_error(&error))?;
-    let more = tasks.len() > PAGE;
-    tasks.truncate(PAGE);
-    let next_cursor = tasks.last().filter(|_| more).map(|last| {
-        let place = Place { created_at: last.created_at.as_millis(), id: last.id.to_string() };
-        spoken.shared.sealer.seal_for(Purpose::Cursor, &caller.principal, &place)
-    });
+    let (tasks, next_cursor) = spoken.page(params).await?;
     let tasks = tasks.iter().map(|task| view(spoken, task, false)).collect();
     Ok(result(request, &Page { tasks, next_cursor }))
 }
@@ -109,11 +84,4 @@ fn view<'t>(spoken: &Spoken, task: &'t Task, alone: bool) -> DraftView<'t> {
 async fn named(spoken: &Spoken, params: &Params<'_>) -> Result<Arc<Task>, RpcError> {
     let shown = params.required_text("taskId")?;
     spoken.find(&shown).await
-}
-
-fn open(spoken: &Spoken, cursor: &str) -> Result<(Timestamp, TaskId), RpcError> {
-    let owner = &spoken.context.caller.principal;
-    let place: Option<Place> = spoken.shared.sealer.open_for(Purpose::Cursor, owner, cursor);
-    let place = place.and_then(|place| Some((Timestamp::from_millis(place.created_at), place.id.parse().ok()?)));
-    place.ok_or_else(|| RpcError::invalid_params("`params.cursor` is not one that this server gave to you; list without it"))
 }

@@ -54,7 +54,7 @@ impl Spoken {
         id: &str,
         answer: Result<&RawValue, &RawValue>,
     ) -> Result<(), RpcError> {
-        let (engine, owner) = (&self.shared.engine, &self.context.caller.principal);
+        let (engine, caller) = (&self.shared.engine, &self.context.caller);
         let here = self.shared.live.session(&asked.session);
         let key = &asked.key;
         let Ok(raw) = answer else {
@@ -62,7 +62,7 @@ impl Spoken {
             here.sent_back(task, key, id);
             return Ok(());
         };
-        let task = match engine.get(owner, &task).await {
+        let task = match engine.get(caller, &task).await {
             Ok(task) => task,
             Err(AccessError::NotFound) => return Ok(()),
             Err(error) => return Err(self.no_access(error).with_http(500)),
@@ -76,7 +76,7 @@ impl Spoken {
         // Before the task changes, so that the copy that was answered is not taken back.
         here.answered(task.id, key, id);
         let answers = InputAnswers::from([(key.clone(), answer)]);
-        match engine.answer(owner, &task.id, answers).await {
+        match engine.answer(caller, &task.id, answers).await {
             Ok(_) | Err(AccessError::NotFound) => Ok(()),
             Err(error) => {
                 here.unanswered(task.id, key);

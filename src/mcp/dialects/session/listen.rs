@@ -119,8 +119,7 @@ impl Pushing {
         let Entry::Vacant(place) = self.tasks.entry(id) else { return };
         let asker = Asker::new(self.spoken.clone(), self.here.clone(), id, followed.related);
         place.insert(Watched { asker, now: None, said: None });
-        let owner = &self.spoken.context.caller.principal;
-        match self.spoken.shared.engine.watch(owner, &[id]).await {
+        match self.spoken.shared.engine.watch(&self.spoken.context.caller, &[id]).await {
             Ok(watch) if !watch.ids().is_empty() => self.watches.push(next(watch)),
             Ok(_) => self.here.leave(id),
             // A courtesy; the client still polls.
