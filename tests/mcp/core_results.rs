@@ -100,6 +100,19 @@ async fn progress_goes_to_the_token_of_the_original_call() {
     }
 }
 
+/// D4: a client whose patience ends where it hears nothing hears something, and the number still grows.
+#[tokio::test]
+async fn a_quiet_job_gives_signs_of_life() {
+    let rig = Rig::new().await;
+    rig.provider.plan("stuck", [counted(3.0, 10.0)]);
+    let session = session(&rig).await;
+    let id = rig.make(&session, task_call("stuck", json!({}))).await;
+    let heard = rig.ask(&session, about("tasks/result", &id).progress()).await;
+    let told = heard.progress();
+    assert!(told.len() >= 3 && told.is_sorted_by(|a, b| a < b), "{told:?}");
+    assert!(told.iter().all(|number| (3.0..4.0).contains(number)), "{told:?}");
+}
+
 /// The same on the stream of the session, where no other one is open for the task.
 #[tokio::test]
 async fn progress_and_news_of_the_status_go_to_the_sessions_stream() {

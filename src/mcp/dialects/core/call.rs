@@ -58,7 +58,10 @@ pub(in crate::mcp::dialects) async fn call(
         let created = start(spoken, &entry, arguments, wish).await?;
         return Ok(Reply::ok(jsonrpc::prepared(request.id, &created)));
     }
+    // A person may take long, and the call waits for them.
+    let slot = spoken.shared.limits.waiter(&spoken.context)?;
     let work = |mut outlet: Outlet| async move {
+        let _slot = slot;
         match outlet.confirm(&entry, arguments).await? {
             Confirmed::Go(arguments) => start(&outlet.spoken, &entry, arguments, wish).await,
             Confirmed::Not(text) => Err(RpcError::declined(text)),

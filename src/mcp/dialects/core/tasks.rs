@@ -1,6 +1,7 @@
 //! `tasks/get`, `tasks/result`, `tasks/list` and `tasks/cancel`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -13,6 +14,9 @@ use crate::mcp::frontend::Reply;
 use crate::mcp::jsonrpc::{self, Request};
 use crate::mcp::limits::Slot;
 use crate::mcp::params::Params;
+
+/// How long nothing may happen before progress is told all the same, to clients that gave a token and wait no longer than a minute.
+const HEARTBEAT: Duration = Duration::from_secs(15);
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -51,7 +55,14 @@ pub(in crate::mcp::dialects) async fn wait(mut outlet: Outlet, task: Arc<Task>, 
     if let Some(here) = outlet.spoken.here() {
         here.looked(task.id, RELATED);
     }
-    let follow = Follow { task: task.id, related: Some(RELATED), statuses: true, questions: true, heartbeat: None, until: None };
+    let follow = Follow {
+        task: task.id,
+        related: Some(RELATED),
+        statuses: true,
+        questions: true,
+        heartbeat: Some(HEARTBEAT),
+        until: None,
+    };
     drop(task);
     match outlet.follow(follow).await? {
         Followed::Ended(task) | Followed::TimeUp(task) => outlet.spoken.outcome(&task, Some(RELATED)),
