@@ -16,7 +16,7 @@ use crate::mcp::limits::Slot;
 use crate::mcp::params::Params;
 
 /// How long nothing may happen before progress is told all the same, to clients that gave a token and wait no longer than a minute.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+const HEARTBEAT: Duration = Duration::from_secs(10);
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
