@@ -24,11 +24,11 @@ pub(super) struct LimitWords {
     result_bytes: Option<usize>,
     /// Requests of any kind. Default: 6000 in 1m, 3000 at once.
     calls: Option<QuotaOrUnlimited>,
-    /// Calls of tools. Default: 600 in 1m, 600 at once.
+    /// Calls of tools that start jobs. Default: 600 in 1m, 600 at once.
     creations: Option<QuotaOrUnlimited>,
     /// Lists of tools and of tasks. Default: 600 in 1m, 300 at once.
     lists: Option<QuotaOrUnlimited>,
-    /// Requests for a task's result that may block. Default: 1200 in 1m, 600 at once.
+    /// Requests for a task's result that may block, the gateway's own tools among them. Default: 1200 in 1m, 600 at once.
     results: Option<QuotaOrUnlimited>,
     /// Look-ups of tasks that are not there, or not the caller's. Default: 60 in 1m, 60 at once.
     unknown_ids: Option<QuotaOrUnlimited>,

@@ -18,11 +18,11 @@ pub struct Quota {
 pub struct CallerLimits {
     /// Requests of any kind.
     pub calls: Option<Quota>,
-    /// Calls of tools.
+    /// Calls of tools that start jobs.
     pub creations: Option<Quota>,
     /// Lists of tools and of tasks.
     pub lists: Option<Quota>,
-    /// Requests for a task's result that may block.
+    /// Requests for a task's result that may block, the gateway's own tools among them.
     pub results: Option<Quota>,
     /// Look-ups of tasks that are not there, or not the caller's.
     pub unknown_ids: Option<Quota>,

@@ -96,8 +96,9 @@ impl Dispatcher {
     }
 
     async fn answer(&self, context: &RequestContext, request: &Request<'_>) -> Result<Reply, RpcError> {
-        self.shared.limits.asked(context, &request.method)?;
         let params = Params::read(request.params)?;
+        let tool = if request.method == "tools/call" { params.text("name").ok().flatten() } else { None };
+        self.shared.limits.asked(context, &request.method, tool.as_deref())?;
         match versions::era(&params, context.headers.as_ref())? {
             Era::Stateless => extension::answer(&self.shared, context, request, &params).await,
             Era::Session => session::answer(&self.shared, context, request, &params).await,

@@ -14,7 +14,7 @@ const TOLD: Duration = Duration::from_secs(60);
 pub enum LimitKind {
     /// Requests of any kind.
     Calls,
-    /// Calls of tools.
+    /// Calls of tools that start jobs.
     Creations,
     /// Lists of tools and of tasks.
     Lists,

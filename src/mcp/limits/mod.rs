@@ -21,7 +21,7 @@ use slots::Slots;
 
 use super::error::RpcError;
 use super::frontend::RequestContext;
-use crate::domain::{CallerLimits, Clock, Principal, Quota, TaskId};
+use crate::domain::{CallerLimits, Clock, OWN_TOOLS, Principal, Quota, TaskId};
 
 /// Looks at one task that may come at once: clients look several times while a task is young.
 const POLL_BURST: u32 = 20;
@@ -119,12 +119,16 @@ impl Limits {
         self.take(LimitKind::Calls, &self.calls, context)
     }
 
-    /// Counts a request by its method.
+    /// Counts a request by its method, and a call by its tool.
     ///
     /// # Errors
     /// 429 beyond the limit.
-    pub(crate) fn asked(&self, context: &RequestContext, method: &str) -> Result<(), RpcError> {
+    pub(crate) fn asked(&self, context: &RequestContext, method: &str, tool: Option<&str>) -> Result<(), RpcError> {
         match method {
+            // The gateway's own tools ask after a job and start none.
+            "tools/call" if tool.is_some_and(|tool| OWN_TOOLS.contains(&tool)) => {
+                self.take(LimitKind::Results, &self.results, context)
+            }
             "tools/call" => self.take(LimitKind::Creations, &self.creations, context),
             "tools/list" | "tasks/list" => self.take(LimitKind::Lists, &self.lists, context),
             "tasks/result" => self.take(LimitKind::Results, &self.results, context),

@@ -32,11 +32,21 @@ fn until_refused(mut ask: impl FnMut() -> bool) -> usize {
 fn each_kind_has_its_burst_and_its_rate() {
     type Change = fn(&mut CallerLimits);
     type Ask = fn(&Limits, &RequestContext) -> Result<(), RpcError>;
-    let kinds: [(LimitKind, Change, Ask); 5] = [
+    let kinds: [(LimitKind, Change, Ask); 6] = [
         (LimitKind::Calls, |all| all.calls = one_a_minute(), |limits, context| limits.called(context)),
-        (LimitKind::Creations, |all| all.creations = one_a_minute(), |limits, context| limits.asked(context, "tools/call")),
-        (LimitKind::Lists, |all| all.lists = one_a_minute(), |limits, context| limits.asked(context, "tasks/list")),
-        (LimitKind::Results, |all| all.results = one_a_minute(), |limits, context| limits.asked(context, "tasks/result")),
+        (
+            LimitKind::Creations,
+            |all| all.creations = one_a_minute(),
+            |limits, context| limits.asked(context, "tools/call", Some("render")),
+        ),
+        (LimitKind::Lists, |all| all.lists = one_a_minute(), |limits, context| limits.asked(context, "tasks/list", None)),
+        (LimitKind::Results, |all| all.results = one_a_minute(), |limits, context| limits.asked(context, "tasks/result", None)),
+        // Asking after a job starts none.
+        (
+            LimitKind::Results,
+            |all| all.results = one_a_minute(),
+            |limits, context| limits.asked(context, "tools/call", Some("job_wait")),
+        ),
         (
             LimitKind::UnknownIds,
             |all| all.unknown_ids = one_a_minute(),
@@ -54,7 +64,7 @@ fn each_kind_has_its_burst_and_its_rate() {
         assert_eq!((refusal.code(), refusal.http(), refusal.retry_after()), (-32603, 429, Some(60)), "{kind:?}");
         assert!(ask(&limits, &from("bob", "")).is_ok(), "{kind:?}");
         for method in ["tasks/get", "ping"] {
-            assert!(limits.asked(&ann, method).is_ok(), "{method} is not {kind:?}");
+            assert!(limits.asked(&ann, method, None).is_ok(), "{method} is not {kind:?}");
         }
         clock.advance(MINUTE);
         assert!(ask(&limits, &ann).is_ok(), "{kind:?}");
