@@ -138,7 +138,7 @@ pub(crate) fn measure(kind: &str, place: &str, tasks: &str) -> String {
 async fn end(gateway: &Gateway, ids: &[TaskId]) -> Duration {
     let began = Instant::now();
     let mut running = JoinSet::new();
-    for id in ids.iter().copied() {
+    for id in ids.iter().copied().collect::<Vec<_>>() {
         let engine = Arc::clone(&gateway.engine);
         running.spawn(async move { engine.cancel(&gateway::owner(), &id, true).await.unwrap() });
         if running.len() >= 512 {

@@ -16,6 +16,7 @@ mod draft;
 mod fuzz;
 mod headers;
 mod hostile;
+mod interleaving;
 mod listen;
 mod plain;
 mod provider;
