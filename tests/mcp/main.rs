@@ -27,3 +27,4 @@ mod session_client;
 mod sessions;
 mod tasks;
 mod transcripts;
+mod traps;
