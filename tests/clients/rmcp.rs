@@ -1,6 +1,7 @@
 //! The official Rust client, which is linked in and needs no script: the same steps, and the same return after a kill.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientConfig, GetTaskParams, InputResponses, ProtocolVersion,
@@ -17,8 +18,8 @@ use jobgate_test_support::wait;
 /// What a step came to, or why not.
 type Outcome = Result<Value, String>;
 
-/// How often `tasks/get` is asked before a step is given up; 25 ms and more lie between two.
-const LOOKS: usize = 1200;
+/// How often `tasks/get` is asked before a step is given up.
+const LOOKS: usize = 200;
 
 /// A connection.
 struct Client(RunningService<RoleClient, ClientConfig>);
@@ -62,18 +63,18 @@ impl Client {
         let mut asked = 0;
         for _ in 0..LOOKS {
             let task = self.0.get_task(GetTaskParams::new(id)).await.map_err(said)?.task;
+            let interval = task.task.poll_interval_ms;
             let result = match task.payload {
                 TaskPayload::Completed { result } => Value::Object(result),
                 TaskPayload::Failed { error } => json!({ "error": error }),
                 TaskPayload::Cancelled => Value::from("cancelled"),
-                TaskPayload::InputRequired { input_requests } => {
-                    asked += input_requests.len();
-                    let answers: InputResponses = input_requests.into_keys().map(|key| (key, answer.clone())).collect();
-                    self.0.update_task(UpdateTaskParams::new(id, answers)).await.map_err(said)?;
-                    continue;
-                }
-                _ => {
-                    wait::pause(std::time::Duration::from_millis(25)).await;
+                open => {
+                    if let TaskPayload::InputRequired { input_requests } = open {
+                        asked += input_requests.len();
+                        let answers: InputResponses = input_requests.into_keys().map(|key| (key, answer.clone())).collect();
+                        self.0.update_task(UpdateTaskParams::new(id, answers)).await.map_err(said)?;
+                    }
+                    wait::pause(interval.map_or(Duration::from_secs(1), Duration::from_millis)).await;
                     continue;
                 }
             };

@@ -24,6 +24,7 @@ class Seen(Result):
 
     model_config = ConfigDict(extra="allow")
     status: str
+    interval: int = Field(alias="pollIntervalMs")
     result: dict[str, Any] | None = None
     questions: dict[str, Any] | None = Field(default=None, alias="inputRequests")
 
@@ -62,7 +63,7 @@ async def settled(session, task):
             asked.append(question["params"]["message"])
             params = Naming(task_id=task, answers={key: {"action": "accept", "content": {"confirm": True}}})
             await session.send_request(Named(method="tasks/update", params=params), Result)
-        await asyncio.sleep(0.25)
+        await asyncio.sleep(seen.interval / 1000)
 
 
 def opened():
