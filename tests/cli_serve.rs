@@ -75,6 +75,32 @@ async fn a_signal_ends_it_and_nothing_is_lost() {
     assert_eq!(wire.task(&id).await.unwrap()["status"], "working");
 }
 
+/// L4: the first signal waits for what is under way, the second one for nothing; and what was durable is there afterwards.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_signal_ends_it_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut gateway, wire) = serve(folder.path(), &[]).await;
+    let id = wire.start_task("render_video", json!({ "prompt": "sunrise" })).await;
+    // A request whose body never comes holds an orderly end up for the whole grace.
+    let said = gateway.output();
+    let address = said.lines().find_map(|line| Some(line.split_once("http://")?.1.split_once("/mcp")?.0)).unwrap();
+    let mut held = std::net::TcpStream::connect(address).unwrap();
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
+    std::io::Write::write_all(&mut held, head.as_bytes()).unwrap();
+    wait::pause(Duration::from_millis(300)).await;
+    gateway.terminate().unwrap();
+    wait::until("the word that it stops", LIMIT, || gateway.output().contains("a second signal ends at once").then_some(()));
+    wait::pause(Duration::from_millis(500)).await;
+    assert!(gateway.ended().is_none(), "it waits for the request: {}", gateway.output());
+    let watch = Watch::start();
+    gateway.terminate().unwrap();
+    let status = wait::until("it to end", LIMIT, || gateway.ended());
+    assert!(watch.elapsed() < Duration::from_secs(3), "at once, not after {:?}", watch.elapsed());
+    assert_eq!(status.code(), Some(1), "whoever looks sees that it was no orderly end");
+    let (_gateway, wire) = serve(folder.path(), &[]).await;
+    assert!(wire.task(&id).await.is_ok());
+}
+
 /// Logs for collectors: JSON alone, each line.
 #[tokio::test(flavor = "multi_thread")]
 async fn json_logs_are_json_alone() {

@@ -113,6 +113,14 @@ impl Process {
         ended.unwrap_or_else(|| panic!("{} does not end; its output:\n{}", self.name, self.output()))
     }
 
+    /// Asks it to end (SIGTERM) and does not wait.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn terminate(&self) -> io::Result<()> {
+        self.signal(Signal::TERM)
+    }
+
     /// To the process, or to its group. The child has not been waited for, so its id is nobody else's.
     fn signal(&self, signal: Signal) -> io::Result<()> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a child has a process id");
