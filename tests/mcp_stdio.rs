@@ -228,3 +228,41 @@ async fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
     assert_eq!(pipe.line().await, Some(json!({ "answers": 7 })));
     drop(input);
 }
+
+/// A client that sends and never reads is not read any more, either: what it costs is bounded. Nothing that was taken is lost.
+#[tokio::test]
+async fn a_client_that_does_not_read_is_not_read() {
+    const MANY: usize = 400_000;
+    let mut pipe = Pipe::new();
+    let mut input = pipe.input.take().unwrap();
+    let line = b"{\"id\":1,\"method\":\"x\"}\n";
+    let mut sent = 0;
+    let stuck = async {
+        for _ in 0..5000 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::pin!(stuck);
+    while sent < MANY {
+        let before = pipe.frontend.seen.lock().unwrap().len();
+        tokio::select! {
+            biased;
+            written = input.write_all(line) => {
+                written.unwrap();
+                sent += 1;
+            }
+            () = &mut stuck => break,
+        }
+        assert!(before < MANY / 2, "{before} messages were taken, and none of their answers was read");
+    }
+    assert!(sent < MANY, "all of them were taken");
+    drop(input);
+    let mut answers = 0;
+    let mut text = String::new();
+    while pipe.output.read_line(&mut text).await.unwrap() > 0 {
+        answers += 1;
+        text.clear();
+    }
+    assert!(answers >= sent, "{sent} whole messages, {answers} answers");
+    pipe.served.await.unwrap().unwrap();
+}

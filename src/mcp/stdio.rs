@@ -25,6 +25,8 @@ use crate::domain::{Caller, Clock};
 pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
 /// Messages on their way out; beyond that, requests wait for the reader of our output.
 const WAITING: usize = 64;
+/// Messages that are being answered at once. Beyond that none is read: a client that sends and never reads would fill our memory.
+const IN_FLIGHT: usize = 4096;
 /// The stream that only a client's leaving ends.
 const LISTEN: &str = "subscriptions/listen";
 
@@ -118,7 +120,7 @@ impl Service {
                         self.listen();
                     }
                 }
-                line = lines.next() => match line? {
+                line = lines.next(), if self.running.len() < IN_FLIGHT => match line? {
                     None => {
                         // Nobody will listen any more; everything else may still be waited for.
                         self.cancels.values().filter(|request| request.listens).for_each(|request| request.cancel.cancel());
