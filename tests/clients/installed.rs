@@ -89,7 +89,7 @@ pub(crate) fn own(folder: &str) -> PathBuf {
 }
 
 /// Runs a command to its end and gives what it printed.
-pub(crate) fn run(name: &str, command: Command, output: &Path, limit: Duration) -> String {
+fn run(name: &str, command: Command, output: &Path, limit: Duration) -> String {
     let mut process = Process::start_apart(name, command, output);
     let status = wait::within(limit, || process.ended());
     let told = process.output();

@@ -28,7 +28,7 @@ use jobgate_test_support::wait;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use self::installed::{Installed, run};
+use self::installed::Installed;
 use self::known::{CLIENTS, Client, Speaks};
 use self::steps::Story;
 
@@ -60,7 +60,6 @@ fn every_client_tells_its_story() {
     for (story, kept) in stories.iter_mut().zip(kept) {
         story.join(kept.returns(&stage.runtime));
     }
-    stage.end_daemons();
     let output = gateway.output();
     assert!(gateway.stop().success(), "{output}");
     assert!(!output.contains("panicked"), "{output}");
@@ -187,13 +186,22 @@ impl Stage<'_> {
         self.folder.join(format!("{}-{what}.out", client.key))
     }
 
+    /// Some commands leave a daemon behind. Asking one to end that is not there is no fault.
     fn end_daemons(&self) {
         for client in CLIENTS.iter().filter(|client| client.key.starts_with("mcpdo")) {
             let mut command = self.installed.command("mcpdo");
             command.args(["daemon", "stop"]);
             self.at_home(&mut command, client);
-            run("mcpdo daemon stop", command, &self.output(client, "stop"), Duration::from_secs(30));
+            let mut process = Process::start_apart("mcpdo daemon stop", command, &self.output(client, "stop"));
+            wait::within(Duration::from_secs(30), || process.ended());
         }
+    }
+}
+
+/// A test that fails leaves no daemon.
+impl Drop for Stage<'_> {
+    fn drop(&mut self) {
+        self.end_daemons();
     }
 }
 

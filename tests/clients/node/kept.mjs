@@ -48,7 +48,10 @@ export async function tell(client) {
     asking = client.asked && (await client.start(before, 'confirm_delete', { filename: 'kept.txt' }));
     return { job, asking };
   });
-  if (!ready) process.exit(1);
+  if (!ready) {
+    if (before) await Promise.race([Promise.allSettled([client.close(before)]), pause(3000)]);
+    process.exit(1);
+  }
   for (let looks = 0; !existsSync(restarted); looks++) {
     if (looks > 1200) throw new Error('the gateway was not started again');
     await pause(100);
