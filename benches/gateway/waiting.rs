@@ -65,7 +65,8 @@ impl Kind {
     /// What it holds once the end has been told.
     const fn ended(self) -> &'static [u8] {
         match self {
-            Self::Result => b"\"error\":",
+            // What a cancelled call would have had.
+            Self::Result => b"\"isError\":true",
             Self::Listen | Self::Session => b"\"status\":\"cancelled\"",
         }
     }
@@ -138,8 +139,8 @@ pub(crate) fn measure(kind: &str, place: &str, tasks: &str) -> String {
 async fn end(gateway: &Gateway, ids: &[TaskId]) -> Duration {
     let began = Instant::now();
     let mut running = JoinSet::new();
-    for id in ids.iter().copied().collect::<Vec<_>>() {
-        let engine = Arc::clone(&gateway.engine);
+    for id in ids {
+        let (id, engine) = (*id, Arc::clone(&gateway.engine));
         running.spawn(async move { engine.cancel(&gateway::owner(), &id, true).await.unwrap() });
         if running.len() >= 512 {
             running.join_next().await;
