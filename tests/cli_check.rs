@@ -42,6 +42,15 @@ fn a_fine_configuration_is_fine_without_its_secrets() {
     assert!(!folder.path().join("jobgate-data").exists(), "checking makes nothing");
 }
 
+/// Without a file, what `jobgate serve` would take here is checked.
+#[test]
+fn the_usual_file_is_checked_where_none_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(jobgate(folder.path(), &["check"]).status.code(), Some(2));
+    std::fs::write(folder.path().join("jobgate.yaml"), FINE).unwrap();
+    assert_eq!(text(&jobgate(folder.path(), &["check"]).stdout), "jobgate.yaml: fine: 1 provider and 1 tool\n");
+}
+
 /// A5: a call that blocks for longer than common clients wait is allowed, and doubted, with the place and a right example.
 #[test]
 fn a_wait_that_outlasts_common_clients_is_doubted() {

@@ -82,7 +82,7 @@ pub(super) struct ServeArgs {
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
     /// The configuration.
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", default_value = "jobgate.yaml")]
     pub(super) file: PathBuf,
 }
 

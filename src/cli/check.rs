@@ -47,7 +47,7 @@ pub(super) fn read(file: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(file).map_err(|error| {
         let failure = Failure::usage(format!("{} cannot be read: {error}", file.display()));
         if error.kind() == std::io::ErrorKind::NotFound {
-            return failure.hint("name another file with `--config FILE`, or leave it out for the built-in mock tools");
+            return failure.hint("name another file: `jobgate check FILE`, or `--config FILE` for the other commands");
         }
         failure
     })
