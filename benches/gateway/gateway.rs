@@ -119,6 +119,7 @@ pub(crate) fn start(servers: &Runtime, store: Arc<SledStore>, limits: ProviderLi
             random,
             supervisor: supervisor.clone(),
             limits: Arc::clone(&limits),
+            failed_as_completed: Vec::new(),
         };
         let dispatcher = Arc::new(Dispatcher::new(parts).await.unwrap());
         let app = router(HttpParts {

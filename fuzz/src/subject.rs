@@ -149,7 +149,14 @@ impl Gateway {
         };
         let engine = Engine::start(parts).await.expect("an engine over memory starts");
         let limits = Arc::new(Limits::new(&CallerLimits::UNLIMITED, clock.clone()));
-        let parts = DispatcherParts { engine, clock: clock.clone(), random, supervisor: supervisor.clone(), limits };
+        let parts = DispatcherParts {
+            engine,
+            clock: clock.clone(),
+            random,
+            supervisor: supervisor.clone(),
+            limits,
+            failed_as_completed: Vec::new(),
+        };
         let dispatcher = Dispatcher::new(parts).await.expect("its tools are right");
         let mut gateway = Self {
             dispatcher,

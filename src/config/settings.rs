@@ -31,6 +31,8 @@ pub struct ServerSettings {
     pub allow_public: bool,
     /// Proxies whose word on where a request comes from is believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// Clients to whom a job that ran and failed is a completed task.
+    pub failed_as_completed: Vec<String>,
 }
 
 /// Where tasks are kept.
@@ -58,6 +60,7 @@ impl Default for ServerSettings {
             shutdown_grace: Duration::from_secs(10),
             allow_public: false,
             trusted_proxies: Vec::new(),
+            failed_as_completed: Vec::new(),
         }
     }
 }
@@ -89,6 +92,7 @@ impl ServerSettings {
             shutdown_grace: words.shutdown_grace.map_or(default.shutdown_grace, HumanDuration::get),
             allow_public: words.allow_public.unwrap_or(default.allow_public),
             trusted_proxies: proxies(words.trusted_proxies, &place.key("trusted_proxies"), issues),
+            failed_as_completed: words.failed_as_completed.unwrap_or_default(),
         };
         if settings.request_timeout < Duration::from_secs(1) {
             issues.add_with_hint(place.key("request_timeout"), "has to be at least 1s", "for example `60s`");

@@ -38,6 +38,11 @@ pub(super) struct ServerWords {
     /// Proxies whose `X-Forwarded-For` is believed: addresses or networks. Of anyone else it is not read. Default: none.
     #[schemars(extend("examples" = [["127.0.0.1", "10.0.0.0/8"]]))]
     pub(super) trusted_proxies: Option<Vec<String>>,
+    /// Clients of 2025-11-25, by the name that they give in `initialize` (`*` at the end stands for the rest), that never fetch the
+    /// result of a failed task: a job that ran and failed is shown to them as a completed task whose result is an error. Default:
+    /// none; the protocol calls such a task failed.
+    #[schemars(extend("examples" = [["mcpc", "my-editor*"]]))]
+    pub(super) failed_as_completed: Option<Vec<String>>,
 }
 
 /// Where tasks are kept.

@@ -22,7 +22,7 @@ pub use jobgate_adapter_api::{
 pub use limits::{CallerLimits, Quota};
 pub use names::{LONGEST_CLIENT_ID, LifeFrom, Names, RequestName, is_client_id};
 pub use outcome::{Category, Fault, Outcome, TaskError, ToolResult, Troubles};
-pub use principal::{Caller, Principal, Scope, ToolGrant};
+pub use principal::{Caller, Principal, Scope, ToolGrant, stands_for};
 pub use task::{CallerKey, CancelProgress, Cancellation, InputProgress, InputSlot, NewTask, Revision, Status, Task, TaskState};
 pub use token::{InvalidTokenHash, TOKEN_PREFIX, TokenHash, mint_token};
 pub use tool::{

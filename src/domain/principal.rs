@@ -75,6 +75,15 @@ impl Caller {
     }
 }
 
+/// Whether a configured name stands for this one: it is the same, or it ends in `*` and this one begins with what is before that.
+#[must_use]
+pub fn stands_for(configured: &str, name: &str) -> bool {
+    match configured.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == configured,
+    }
+}
+
 /// Which tools a caller may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ToolGrant {
@@ -91,10 +100,7 @@ impl ToolGrant {
     pub fn covers(&self, tool: &ToolName) -> bool {
         match self {
             Self::All => true,
-            Self::Named(names) => names.iter().any(|name| match name.strip_suffix('*') {
-                Some(beginning) => tool.as_str().starts_with(beginning),
-                None => tool.as_str() == name,
-            }),
+            Self::Named(names) => names.iter().any(|name| stands_for(name, tool.as_str())),
         }
     }
 }

@@ -33,6 +33,9 @@ pub struct DispatcherParts {
     pub supervisor: Supervisor,
     /// What callers may use up.
     pub limits: Arc<Limits>,
+    /// Clients, by the name that they give in `initialize` (one that ends in `*` stands for all that begin so), that never fetch the
+    /// result of a failed task.
+    pub failed_as_completed: Vec<String>,
 }
 
 /// A dispatcher cannot be made.
@@ -61,6 +64,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) supervisor: Supervisor,
+    pub(crate) failed_as_completed: Vec<String>,
     pub(crate) sessions: Sessions,
     pub(crate) limits: Arc<Limits>,
     pub(crate) live: Live,
@@ -74,7 +78,7 @@ impl Dispatcher {
     /// # Errors
     /// See [`DispatcherError`].
     pub async fn new(parts: DispatcherParts) -> Result<Self, DispatcherError> {
-        let DispatcherParts { engine, clock, random, supervisor, limits } = parts;
+        let DispatcherParts { engine, clock, random, supervisor, limits, failed_as_completed } = parts;
         let tools: Vec<Arc<Tool>> = engine.tools().cloned().collect();
         let catalog = Catalog::new(&tools)?;
         let sealer = Sealer::new(engine.seal_key().await?);
@@ -89,6 +93,7 @@ impl Dispatcher {
                 supervisor,
                 sessions: Sessions::default(),
                 limits,
+                failed_as_completed,
                 live: Live::new(),
                 discovered,
             }),

@@ -34,6 +34,11 @@ impl<'a> Members<'a> {
         self.get(name).and_then(|raw| serde_json::from_str(raw.get()).ok())
     }
 
+    /// A member that is a string.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        self.get(name).and_then(|raw| serde_json::from_str(raw.get()).ok())
+    }
+
     /// A member, also one that is `null`.
     pub(crate) fn written(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| *value)

@@ -65,6 +65,9 @@ pub(crate) struct Abilities {
     /// It lists its folders.
     #[serde(rename = "r", default, skip_serializing_if = "is_false")]
     pub(crate) roots: bool,
+    /// It never fetches the result of a failed task, so a job that ran and failed is a completed one to it.
+    #[serde(rename = "x", default, skip_serializing_if = "is_false")]
+    pub(crate) failed_as_completed: bool,
     /// It declared `tasks` of some kind, so it knows what they are.
     #[serde(rename = "t", default, skip_serializing_if = "is_false")]
     pub(crate) tasks: bool,

@@ -87,6 +87,7 @@ impl Holder {
             random: plan.world.random.clone(),
             supervisor: supervisor.clone(),
             limits: plan.caller_limits.clone(),
+            failed_as_completed: plan.server.failed_as_completed.clone(),
         };
         let frontend = Arc::new(Dispatcher::new(parts).await.map_err(HolderError::Tools)?);
         let folder = &plan.store.path;

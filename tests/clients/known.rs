@@ -56,7 +56,6 @@ const CORE: &str = "2025-11-25";
 const NO_HANDLE: &str = "It holds no tasks: a call waits for its result, and a cut call is over for it";
 const NO_TASK: &str = "It takes no task as the answer to a call, although it can be told to declare the extension";
 
-const FAILED_WITH_CAUSE: &str = "At 2025-11-25 a job that failed is a failed task; the client does not fetch its result and shows the status message, which is the cause";
 const FAILED_ALONE: &str = "At 2025-11-25 a job that failed is a failed task; the client says so, and no more";
 const ONLY_TASKS: &str = "The tool runs only as a task; the client is told so";
 const BY_HAND: &str = "With requests that are written by hand, each with a schema";
@@ -169,7 +168,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         kept: "after/ext-tasks.mjs",
         cannot: &[],
         refuses: "",
-        tells: &[("failing", "failed The job ran and failed.", FAILED_WITH_CAUSE)],
+        tells: &[],
     },
     Client {
         key: "sdk1",
@@ -217,7 +216,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         kept: "after/commands.mjs",
         cannot: &[],
         refuses: "",
-        tells: &[("failing", "The job ran and failed.", FAILED_WITH_CAUSE)],
+        tells: &[],
     },
     Client {
         key: "mcpc",
@@ -229,7 +228,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         kept: "after/commands.mjs",
         cannot: &[("input_accept", NO_FORMS), ("input_decline", NO_FORMS), ("kill_input", NO_FORMS)],
         refuses: "",
-        tells: &[("failing", "Tool failing_job task failed", FAILED_ALONE)],
+        tells: &[],
     },
     Client {
         key: "tickets",

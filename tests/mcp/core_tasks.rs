@@ -56,6 +56,19 @@ async fn a_failed_job_is_a_failed_task_that_says_why() {
     assert_eq!(rig.task(&id).await["status"], "completed", "the same fact in the words of 2026-07-28");
 }
 
+/// Field report 13: a client that never fetches the result of a failed task, and is configured as such, is shown a completed one.
+#[tokio::test]
+async fn a_client_that_skips_the_results_of_failed_tasks_gets_to_see_them() {
+    let rig = Rig::new().await;
+    let (skips, other) = (rig.session_as("skips-results 1.2", CORE).await, rig.session_as("another", CORE).await);
+    let id = rig.make(&skips, task_call("build", json!({}))).await;
+    rig.advance(60 * SECOND).await;
+    let seen = rig.look(&skips, &id).await;
+    assert_eq!((&seen["status"], &seen["statusMessage"]), (&json!("completed"), &json!("2 of 40 tests failed")));
+    assert_eq!(rig.ask(&skips, about("tasks/result", &id)).await.text(), ("2 of 40 tests failed", true));
+    assert_eq!(rig.look(&other, &id).await["status"], "failed", "nobody else's view changes");
+}
+
 /// B5, D2: a fault of the gateway is the error that the plain call would have had, and the status message says it, too.
 #[tokio::test]
 async fn a_fault_is_a_failed_task_and_an_error() {

@@ -141,9 +141,17 @@ impl Rig {
     }
 
     pub(crate) async fn session_of(&self, principal: Principal, version: &'static str, capabilities: Value) -> Session {
-        let nobody = Session { version, id: HeaderText::Absent, principal };
-        let client = json!({ "name": "test", "version": "1" });
-        let params = json!({ "protocolVersion": version, "capabilities": capabilities, "clientInfo": client });
+        self.begins("test", Session { version, id: HeaderText::Absent, principal }, capabilities).await
+    }
+
+    /// A session of a client that calls itself so.
+    pub(crate) async fn session_as(&self, name: &str, version: &'static str) -> Session {
+        self.begins(name, Session { version, id: HeaderText::Absent, principal: me() }, json!({})).await
+    }
+
+    async fn begins(&self, name: &str, nobody: Session, capabilities: Value) -> Session {
+        let client = json!({ "name": name, "version": "1" });
+        let params = json!({ "protocolVersion": nobody.version, "capabilities": capabilities, "clientInfo": client });
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
         let context = RequestContext { headers: Some(McpHeaders::default()), ..nobody.context() };
         match self.drive(self.dispatcher.handle(context, message.to_string().into())).await {

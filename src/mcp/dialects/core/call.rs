@@ -84,7 +84,7 @@ async fn start(spoken: &Spoken, entry: &Arc<Entry>, arguments: Map<String, Value
     if let Some(here) = spoken.here() {
         here.made(task.id, RELATED, wish.token.map(Progressing::new));
     }
-    Ok(jsonrpc::write(&Created { task: View::new(&task, &spoken.context.caller.principal, engine.caller_interval(&task)) }))
+    Ok(jsonrpc::write(&Created { task: View::new(&task, spoken) }))
 }
 
 /// The life that the client asks for, which may be none in particular.

@@ -31,7 +31,7 @@ pub(super) async fn get(spoken: &Spoken, request: &Request<'_>, params: &Params<
     if let (Some(here), false) = (spoken.here(), task.is_ended()) {
         here.looked(task.id, RELATED);
     }
-    Ok(result(request, &View::new(&task, &spoken.context.caller.principal, spoken.shared.engine.caller_interval(&task))))
+    Ok(result(request, &View::new(&task, spoken)))
 }
 
 /// Blocks until the task has ended, then answers as the plain call would have.
@@ -72,8 +72,7 @@ pub(in crate::mcp::dialects) async fn wait(mut outlet: Outlet, task: Arc<Task>, 
 
 pub(super) async fn list(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
     let (tasks, next_cursor) = spoken.page(params).await?;
-    let (engine, who) = (&spoken.shared.engine, &spoken.context.caller.principal);
-    let views = tasks.iter().map(|task| View::new(task, who, engine.caller_interval(task))).collect();
+    let views = tasks.iter().map(|task| View::new(task, spoken)).collect();
     Ok(result(request, &Page { tasks: views, next_cursor }))
 }
 
@@ -81,18 +80,18 @@ pub(super) async fn list(spoken: &Spoken, request: &Request<'_>, params: &Params
 pub(super) async fn cancel(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
     let task = spoken.find(&params.required_text("taskId")?).await?;
     if task.is_ended() {
-        return Err(already(&task));
+        return Err(already(&task, spoken));
     }
     let (engine, caller) = (&spoken.shared.engine, &spoken.context.caller);
     let task = engine.cancel(caller, &task.id, true).await.map_err(|error| spoken.no_access(error))?;
-    if status(&task) != Status::Cancelled {
+    if task.status() != Status::Cancelled {
         // The job was quicker.
-        return Err(already(&task));
+        return Err(already(&task, spoken));
     }
-    Ok(result(request, &View::new(&task, &caller.principal, engine.caller_interval(&task))))
+    Ok(result(request, &View::new(&task, spoken)))
 }
 
-fn already(task: &Task) -> RpcError {
-    let word = status(task).as_str();
+fn already(task: &Task, spoken: &Spoken) -> RpcError {
+    let word = status(task, spoken).as_str();
     RpcError::invalid_params(format!("the task has ended already, with status `{word}`; it stays as it is"))
 }

@@ -70,8 +70,7 @@ impl Outlet {
             if follow.statuses {
                 let now = status::gist(&task);
                 if said.as_ref().is_some_and(|said| *said != now) {
-                    let interval = engine.caller_interval(&task);
-                    self.notify("notifications/tasks/status", &status::View::new(&task, &caller.principal, interval)).await;
+                    self.notify("notifications/tasks/status", &status::View::new(&task, &self.spoken)).await;
                 }
                 said = Some(now);
             }

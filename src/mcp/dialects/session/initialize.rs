@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::domain::stands_for;
 use crate::mcp::dialects::INSTRUCTIONS;
 use crate::mcp::dispatch::Shared;
 use crate::mcp::error::RpcError;
@@ -38,7 +39,11 @@ pub(super) fn answer(
 ) -> Result<Reply, RpcError> {
     let wanted = params.required_text("protocolVersion")?;
     let revision = Revision::named(&wanted).unwrap_or(Revision::November2025);
-    let abilities = abilities(&params.members("capabilities")?.unwrap_or_default(), revision);
+    let mut abilities = abilities(&params.members("capabilities")?.unwrap_or_default(), revision);
+    if let Some(client) = params.members("clientInfo")?.and_then(|client| client.text("name")) {
+        tracing::debug!(client = %client, version = revision.as_str(), "a session begins");
+        abilities.failed_as_completed = shared.failed_as_completed.iter().any(|name| stands_for(name, &client));
+    }
     let session = Session::new(revision, abilities, &*shared.random);
     let result = Initialized {
         protocol_version: revision.as_str(),
@@ -74,5 +79,6 @@ fn abilities(declared: &Members<'_>, revision: Revision) -> Abilities {
         sampling: object("sampling").is_some(),
         roots: object("roots").is_some(),
         tasks: object("tasks").is_some(),
+        failed_as_completed: false,
     }
 }

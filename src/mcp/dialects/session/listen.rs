@@ -149,8 +149,7 @@ impl Pushing {
         // The client knows the first state from what made it follow the task. Other dialects have no such news.
         let core = followed.related == Some(status::RELATED);
         if core && followed.streams == 0 && before.is_some_and(|before| before != now) {
-            let interval = self.spoken.shared.engine.caller_interval(&task);
-            let view = status::View::new(&task, &self.spoken.context.caller.principal, interval);
+            let view = status::View::new(&task, &self.spoken);
             self.say(jsonrpc::notification("notifications/tasks/status", &view)).await;
         }
         if let (Some(progress), 0, false) = (&followed.progress, followed.streams, task.is_ended()) {
