@@ -46,6 +46,20 @@ async fn many_may_wait_for_one_task() {
     }
 }
 
+/// D5: how far the cancel got at the provider moves on in the status message; the result is the same however often it is read.
+#[tokio::test]
+async fn the_result_of_a_cancelled_task_stays_as_it_is() {
+    let rig = Rig::new().await;
+    let session = session(&rig).await;
+    let id = rig.make(&session, task_call("stuck", json!({}))).await;
+    let cancelled = rig.ask(&session, about("tasks/cancel", &id)).await;
+    let first = rig.ask(&session, about("tasks/result", &id)).await;
+    rig.advance(60 * SECOND).await;
+    let told = |heard: &Value| heard["statusMessage"].clone();
+    assert_ne!(told(cancelled.result()), told(&rig.look(&session, &id).await), "the provider has answered meanwhile");
+    assert_eq!(rig.ask(&session, about("tasks/result", &id)).await.result(), first.result());
+}
+
 /// D2, F2: a cancel releases whoever waits.
 #[tokio::test]
 async fn a_cancel_releases_who_waits() {

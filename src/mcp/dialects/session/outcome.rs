@@ -23,6 +23,8 @@ impl Spoken {
             Some(Outcome::Error(error)) => {
                 return Err(RpcError::internal(error.message.clone()).with_data(error_data(error)));
             }
+            // How far the cancel got at the provider is for the status message, which moves on; a result stays as it is (requirement D5).
+            Some(Outcome::Cancelled) if related.is_some() => Arc::new(tool_error("The task was cancelled.")),
             Some(Outcome::Cancelled) => Arc::new(tool_error(task.message.as_deref().unwrap_or("The task was cancelled."))),
             None => return Err(RpcError::internal("the task has not ended")),
         };
