@@ -1,27 +1,30 @@
 //! Who calls, and what that lets them see and use.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::ToolName;
 
-/// Who calls; a task's owner. Belongs to a tenant. Never derived from a session or a connection.
+/// Who calls; a task's owner. Belongs to a tenant. Never derived from a session or a connection. Every request carries one about, so
+/// that its copies share their text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Principal {
-    tenant: String,
-    name: String,
+    tenant: Arc<str>,
+    name: Arc<str>,
 }
+
+static LOCAL: LazyLock<Principal> = LazyLock::new(|| Principal::new("local", "local"));
 
 impl Principal {
     /// A principal of a tenant.
     pub fn new(tenant: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { tenant: tenant.into(), name: name.into() }
+        Self { tenant: tenant.into().into(), name: name.into().into() }
     }
 
     /// Everyone who reaches a gateway without authentication: over stdio, the socket in the data folder, or loopback.
     #[must_use]
     pub fn local() -> Self {
-        Self::new("local", "local")
+        LOCAL.clone()
     }
 
     /// The tenant.

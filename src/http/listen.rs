@@ -4,9 +4,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::extract::ConnectInfo;
-use axum::{Extension, Router};
+use axum::http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
@@ -75,7 +78,12 @@ pub async fn serve(
         stream.set_nodelay(true).ok();
         let (router, stopping) = (router.clone(), stopping.clone());
         supervisor.spawn("connection", async move {
-            let service = TowerToHyperService::new(router.layer(Extension(ConnectInfo(peer))));
+            let routes = TowerToHyperService::new(router);
+            // Not by a layer, which would wrap every route once more for every connection and every request.
+            let service = service_fn(move |mut request: Request<Incoming>| {
+                request.extensions_mut().insert(ConnectInfo(peer));
+                routes.call(request)
+            });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(limits.head_timeout)
