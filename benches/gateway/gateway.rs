@@ -37,7 +37,7 @@ pub(crate) struct BenchAdapter {
 #[async_trait]
 impl Adapter for BenchAdapter {
     fn capabilities(&self, _: &str) -> Capabilities {
-        Capabilities { idempotent_submit: true, find: false, cancel: true, input: false }
+        Capabilities { idempotent_submit: true, find: false, cancel: true, ..Capabilities::default() }
     }
 
     async fn submit(&self, cx: &CallContext, request: SubmitRequest) -> Result<Submitted, AdapterError> {

@@ -13,7 +13,7 @@ pub(crate) struct Farm;
 #[async_trait]
 impl Adapter for Farm {
     fn capabilities(&self, _tool: &str) -> Capabilities {
-        Capabilities { idempotent_submit: true, find: false, cancel: true, input: true }
+        Capabilities { idempotent_submit: true, find: false, cancel: true, input: true, ..Capabilities::default() }
     }
 
     async fn submit(&self, cx: &CallContext, request: SubmitRequest) -> Result<Submitted, AdapterError> {

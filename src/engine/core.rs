@@ -163,6 +163,7 @@ impl Core {
             key: task.submit_key.clone(),
             timeout: runtime.provider.limits.call_timeout,
             started_at: task.created_at,
+            callback_url: None,
         }
     }
 

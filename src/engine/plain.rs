@@ -24,6 +24,7 @@ impl Core {
             key: submit_key(self.random.as_ref()),
             timeout: runtime.provider.limits.call_timeout.min(tool.policy.wait),
             started_at: self.clock.now(),
+            callback_url: None,
         };
         let plain = Plain { core: self, runtime: &runtime, tool: &tool, cx };
         let mut job = None;

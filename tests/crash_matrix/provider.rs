@@ -85,6 +85,7 @@ impl Adapter for FolderProvider {
             find: self.promise == Promise::Find,
             cancel: true,
             input: true,
+            ..Capabilities::default()
         }
     }
 

@@ -92,7 +92,13 @@ pub(crate) fn running() -> Observation {
 impl Fake {
     pub(crate) fn new(clock: Arc<ManualClock>) -> Arc<Self> {
         let state = State {
-            capabilities: Capabilities { idempotent_submit: true, find: true, cancel: true, input: true },
+            capabilities: Capabilities {
+                idempotent_submit: true,
+                find: true,
+                cancel: true,
+                input: true,
+                ..Capabilities::default()
+            },
             plan: vec![running(), done("done")],
             jobs: BTreeMap::new(),
             journal: Vec::new(),

@@ -102,7 +102,7 @@ impl Adapter for Provider {
     fn capabilities(&self, tool: &str) -> Capabilities {
         // A submit of the tool `lost` is never answered, and nobody can tell what became of it.
         let told = tool != "lost";
-        Capabilities { idempotent_submit: told, find: told, cancel: tool != "endless", input: true }
+        Capabilities { idempotent_submit: told, find: told, cancel: tool != "endless", input: true, ..Capabilities::default() }
     }
 
     async fn submit(&self, cx: &CallContext, request: SubmitRequest) -> Result<Submitted, AdapterError> {

@@ -153,6 +153,7 @@ fn secret_problem(problem: &SecretProblem) -> Problem {
         | SecretProblem::Empty
         | SecretProblem::Whitespace
         | SecretProblem::NotText
+        | SecretProblem::Address
         | SecretProblem::TooShort { .. }
         | SecretProblem::Length { .. }
         | SecretProblem::Prefix(_)

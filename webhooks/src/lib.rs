@@ -1,6 +1,7 @@
 //! Webhook signatures: verify, sign, answer handshakes; without IO, clock or globals.
 #![doc = include_str!("../README.md")]
 
+mod address;
 mod basic;
 mod catalog;
 mod cloudevents;
@@ -24,6 +25,7 @@ mod token;
 mod twilio;
 mod verified;
 
+pub use address::{AddressToken, AtAddress, CallbackKey};
 pub use catalog::{Entry, catalog};
 pub use config::{Problem, SchemeConfig, lint};
 pub use handshake::{Answer, Received};
@@ -33,7 +35,7 @@ pub use request::{MAX_HEADER, MAX_ID, MAX_SIGNATURES, Request};
 pub use scheme::{NAMES, Scheme};
 pub use secret::{Credential, MAX_SECRETS, MIN_STANDARD, MIN_TEXT, Secret, SecretProblem, Secrets};
 pub use sign::{Outgoing, SignProblem, Signed, sign};
-pub use verified::{Binds, Purpose, ReplayId, Verified};
+pub use verified::{Binds, Kept, Purpose, ReplayId, Verified};
 
 /// Verifies a delivery at `now`, in unix seconds. In this order: the method, one of each header that decides something, each in its one
 /// spelling, the moment inside the tolerance, the signature over the raw bytes in constant time, the recipient.

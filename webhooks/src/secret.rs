@@ -91,6 +91,11 @@ pub enum SecretProblem {
     /// Not UTF-8.
     #[error("it is not text")]
     NotText,
+    /// Has characters that do not fit into an address.
+    #[error(
+        "it becomes part of an address, so it has letters, digits, `-`, `_`, `.` and `~` alone, for example from `openssl rand -hex 32`"
+    )]
+    Address,
     /// Too short to be unguessable.
     #[error(
         "it has {found} bytes and needs at least {least}; let the provider make one, for example with `openssl rand -hex 32`"

@@ -135,3 +135,73 @@ impl<'a> Verified<'a> {
         &self.purpose
     }
 }
+
+/// A verified delivery as it is kept: parked until its job is known, or laid aside until somebody looks at it. Made from a [`Verified`]
+/// alone, or read back from what it was written as.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Kept {
+    body: Vec<u8>,
+    replay: ReplayId,
+    sent_at: Option<i64>,
+    binds: Binds,
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.verified(), f)
+    }
+}
+
+impl Verified<'_> {
+    /// This delivery, to be read later.
+    #[must_use]
+    pub fn keep(&self) -> Kept {
+        Kept { body: self.body.to_vec(), replay: self.replay, sent_at: self.sent_at, binds: self.binds }
+    }
+}
+
+/// The first byte of a kept delivery: the form of the rest.
+const FORM: u8 = 1;
+
+impl Kept {
+    /// The delivery that was kept.
+    #[must_use]
+    pub const fn verified(&self) -> Verified<'_> {
+        Verified::new(self.body.as_slice(), self.replay, self.sent_at, self.binds)
+    }
+
+    /// For a store's own rows: a form, what is bound, the moment, the replay id, the body.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let bound = u8::from(self.binds.body) | u8::from(self.binds.time) << 1 | u8::from(self.sent_at.is_some()) << 2;
+        let moment = self.sent_at.unwrap_or_default().to_be_bytes();
+        [&[FORM, bound][..], &moment, self.replay.as_bytes(), &self.body].concat()
+    }
+
+    /// Reads what [`Self::to_bytes`] wrote; nothing when it is something else. For a store's own rows, never for what came over a network.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (&[FORM, bound], rest) = bytes.split_first_chunk()? else { return None };
+        let (moment, rest) = rest.split_first_chunk()?;
+        let (replay, body) = rest.split_first_chunk()?;
+        let binds = Binds { body: bound & 1 != 0, time: bound & 2 != 0 };
+        let sent_at = (bound & 4 != 0).then(|| i64::from_be_bytes(*moment));
+        Some(Self { body: body.to_vec(), replay: ReplayId(*replay), sent_at, binds })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kept_delivery_is_read_as_it_was_written() {
+        for (sent_at, binds) in [(None, Binds { body: false, time: false }), (Some(-5), Binds { body: true, time: true })] {
+            let kept = Verified::new(b"{}", ReplayId::of_id("evt_1"), sent_at, binds).keep();
+            assert_eq!(Kept::from_bytes(&kept.to_bytes()), Some(kept.clone()));
+            assert_eq!(kept.verified().replay_id(), ReplayId::of_id("evt_1"));
+        }
+        assert_eq!(Kept::from_bytes(b""), None);
+        assert_eq!(Kept::from_bytes(&[2; 60]), None);
+    }
+}

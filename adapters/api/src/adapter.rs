@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::{AdapterError, Capabilities, IdempotencyKey, InputAnswers, JobRef, Observation, SubmitRequest, Timestamp};
+use jobgate_webhooks::Verified;
+
+use crate::{AdapterError, Capabilities, IdempotencyKey, InputAnswers, JobRef, Observation, Operation, SubmitRequest, Timestamp};
 
 /// Speaks to one provider: one account at one external system.
 ///
@@ -30,6 +32,20 @@ pub trait Adapter: fmt::Debug + Send + Sync + 'static {
 
     /// Hands over what a person answered. Handing over the same answers again must not act twice (clause C13).
     async fn provide(&self, cx: &CallContext, job: &JobRef, answers: &InputAnswers) -> Result<(), AdapterError>;
+
+    /// The jobs that a delivery tells of, by their ids, each once; none for a delivery that tells of no job (a ping, another kind of
+    /// event). Pure: no network, no memory. An unreadable one is `ErrorKind::Protocol` (clause C14).
+    fn jobs_in(&self, delivery: &Verified<'_>) -> Result<Vec<JobRef>, AdapterError> {
+        let _ = delivery;
+        Err(AdapterError::unsupported(Operation::Read))
+    }
+
+    /// What a delivery says of one of its jobs: what `poll` would have said when it was sent (clause C14). `None` where it says nothing
+    /// of the job's state. Pure: no network, no memory.
+    fn read(&self, cx: &CallContext, job: &JobRef, delivery: &Verified<'_>) -> Result<Option<Observation>, AdapterError> {
+        let _ = (cx, job, delivery);
+        Err(AdapterError::unsupported(Operation::Read))
+    }
 }
 
 /// What every call is told.
@@ -43,6 +59,9 @@ pub struct CallContext {
     pub timeout: Duration,
     /// When the task was created.
     pub started_at: Timestamp,
+    /// Where the provider may deliver what happens to this job: an address that nobody can guess, the same on every attempt. `None` where
+    /// the provider has no webhook, or the gateway does not know its own public address. A secret of the provider's: never logged.
+    pub callback_url: Option<String>,
 }
 
 /// What a successful submit gave.

@@ -11,4 +11,8 @@ pub struct Capabilities {
     pub cancel: bool,
     /// A job may wait for a person, and takes answers.
     pub input: bool,
+    /// A delivery can be read: [`crate::Adapter::jobs_in`] and [`crate::Adapter::read`] answer, and `read` says what `poll` would say.
+    pub webhook: bool,
+    /// A job cannot be looked at, so its deliveries alone tell of it: `poll` is `Unsupported`. Only with `webhook`.
+    pub pushed_only: bool,
 }

@@ -66,6 +66,8 @@ pub enum Operation {
     Cancel,
     /// `Adapter::provide`
     Provide,
+    /// Read a delivery.
+    Read,
 }
 
 impl fmt::Display for Operation {
@@ -76,6 +78,7 @@ impl fmt::Display for Operation {
             Self::Poll => "poll",
             Self::Cancel => "cancel",
             Self::Provide => "provide",
+            Self::Read => "read",
         })
     }
 }

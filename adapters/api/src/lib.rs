@@ -25,6 +25,7 @@ pub use error::{AdapterError, ErrorKind, Operation, Retry};
 pub use input::{InputAction, InputAnswer, InputAnswers, InputKind, InputRequest};
 pub use issue::{Issue, Issues, Place, Segment};
 pub use job::{IdempotencyKey, JobFailure, JobOutput, JobRef, JobState, Observation, Part, Progress, SubmitRequest};
+pub use jobgate_webhooks::Verified;
 pub use random::{FixedRandom, OsRandom, Random};
 pub use secret::{EnvAndFiles, Secret, SecretError, SecretRef, SecretSource};
 pub use spec::{AdapterFactory, AdapterSpec, CheckedAdapter, Deps, ToolWords, factory};

@@ -33,6 +33,13 @@ pub trait AdapterSpec: fmt::Debug + Send + Sync + 'static {
         issues: &mut Issues,
     ) -> Option<Self::Checked>;
 
+    /// Whether a submit hands the provider an address to deliver to ([`crate::CallContext::callback_url`]): then the provider has to have
+    /// a webhook, and the gateway to know its public address.
+    fn uses_callback(checked: &Self::Checked) -> bool {
+        let _ = checked;
+        false
+    }
+
     /// From meaning to thing. May read secrets. Must not spawn, must not call the provider.
     fn build(checked: &Self::Checked, deps: &Deps) -> Result<Self::Adapter, Issue>;
 }
@@ -91,6 +98,8 @@ pub trait AdapterFactory: fmt::Debug + Send + Sync {
 pub trait CheckedAdapter: fmt::Debug + Send + Sync {
     /// Meaning to thing.
     fn build(&self, deps: &Deps) -> Result<Arc<dyn Adapter>, Issue>;
+    /// See [`AdapterSpec::uses_callback`].
+    fn uses_callback(&self) -> bool;
 }
 
 /// The erased face of `S`.
@@ -172,5 +181,9 @@ impl<S: AdapterSpec> fmt::Debug for Meaning<S> {
 impl<S: AdapterSpec> CheckedAdapter for Meaning<S> {
     fn build(&self, deps: &Deps) -> Result<Arc<dyn Adapter>, Issue> {
         S::build(&self.0, deps).map(|adapter| Arc::new(adapter) as Arc<dyn Adapter>)
+    }
+
+    fn uses_callback(&self) -> bool {
+        S::uses_callback(&self.0)
     }
 }

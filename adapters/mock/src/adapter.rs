@@ -158,6 +158,7 @@ impl Adapter for MockAdapter {
             find: self.settings.find,
             cancel: self.settings.cancel,
             input: self.tools.get(tool).is_some_and(|tool| tool.machine.asks_people()),
+            ..Capabilities::default()
         }
     }
 

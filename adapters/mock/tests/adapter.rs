@@ -63,7 +63,13 @@ fn key(text: &str) -> IdempotencyKey {
 }
 
 fn cx(text: &str) -> CallContext {
-    CallContext { tool: TOOL.to_owned(), key: key(text), timeout: Duration::from_secs(10), started_at: JumpingClock::new().now() }
+    CallContext {
+        tool: TOOL.to_owned(),
+        key: key(text),
+        timeout: Duration::from_secs(10),
+        started_at: JumpingClock::new().now(),
+        callback_url: None,
+    }
 }
 
 async fn submit(adapter: &dyn Adapter, text: &str) -> Result<JobRef, AdapterError> {

@@ -106,6 +106,7 @@ impl Adapter for RestAdapter {
             find: tool.find.is_some(),
             cancel: tool.cancel.is_some(),
             input: tool.input.is_some(),
+            ..Capabilities::default()
         })
     }
 

@@ -71,7 +71,7 @@ fn read<T: DeserializeOwned>(operation: Operation, answer: &Response<Bytes>) -> 
 #[async_trait]
 impl Adapter for TemplateAdapter {
     fn capabilities(&self, _tool: &str) -> Capabilities {
-        Capabilities { idempotent_submit: true, find: false, cancel: true, input: false }
+        Capabilities { idempotent_submit: true, find: false, cancel: true, ..Capabilities::default() }
     }
 
     async fn submit(&self, cx: &CallContext, request: SubmitRequest) -> Result<Submitted, AdapterError> {

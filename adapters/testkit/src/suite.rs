@@ -97,7 +97,13 @@ impl<'a> Suite<'a> {
     }
 
     pub(crate) fn context(&self, tool: &str, key: IdempotencyKey) -> CallContext {
-        CallContext { tool: tool.to_owned(), key, timeout: CALL_TIMEOUT, started_at: self.rig.deps().clock.now() }
+        CallContext {
+            tool: tool.to_owned(),
+            key,
+            timeout: CALL_TIMEOUT,
+            started_at: self.rig.deps().clock.now(),
+            callback_url: None,
+        }
     }
 
     /// Starts a job of this scenario.

@@ -79,8 +79,13 @@ impl Bench {
         assert!(issues.is_empty(), "{issues:?}");
         let adapter = checked.unwrap().build(&rig.deps()).unwrap();
         let key = IdempotencyKey::new("0123456789abcdef0123456789abcdef");
-        let cx =
-            CallContext { tool: "t".to_owned(), key, timeout: Duration::from_secs(10), started_at: Timestamp::from_millis(0) };
+        let cx = CallContext {
+            tool: "t".to_owned(),
+            key,
+            timeout: Duration::from_secs(10),
+            started_at: Timestamp::from_millis(0),
+            callback_url: None,
+        };
         Self { rig, adapter, cx }
     }
 

@@ -97,7 +97,9 @@ async fn call(suite: &Suite<'_>, adapter: &dyn Adapter, operation: Operation, st
             suite.submit(adapter, &fresh, case).await.map(|done| format!("{done:?}"))
         }
         Operation::Cancel => adapter.cancel(cx, job).await.map(|done| format!("{done:?}")),
-        Operation::Poll | Operation::Find | Operation::Provide => adapter.poll(cx, job).await.map(|seen| format!("{seen:?}")),
+        Operation::Poll | Operation::Find | Operation::Provide | Operation::Read => {
+            adapter.poll(cx, job).await.map(|seen| format!("{seen:?}"))
+        }
     }
 }
 

@@ -91,7 +91,8 @@ impl ModelRig {
 
     /// A model that claims everything, or nothing, and has one flaw, or none.
     pub(crate) fn new(claims: bool, flaw: Option<Flaw>) -> Self {
-        let claims = Capabilities { idempotent_submit: claims, find: claims, cancel: claims, input: claims };
+        let claims =
+            Capabilities { idempotent_submit: claims, find: claims, cancel: claims, input: claims, ..Capabilities::default() };
         let deps = Deps {
             provider: "kit".to_owned(),
             place: Place::root(),
@@ -217,6 +218,10 @@ impl CheckedAdapter for Factory {
     fn build(&self, _deps: &Deps) -> Result<Arc<dyn Adapter>, Issue> {
         let debug = if self.flaw == Some(Flaw::SecretInDebug) { SECRET } else { "***" };
         Ok(Arc::new(Model { parts: self.clone(), own: Mutex::default(), _debug: debug.to_owned() }))
+    }
+
+    fn uses_callback(&self) -> bool {
+        false
     }
 }
 
