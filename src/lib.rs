@@ -6,6 +6,7 @@ pub mod domain;
 pub mod engine;
 pub mod http;
 pub mod mcp;
+pub mod metrics;
 pub mod registry;
 pub mod serve;
 pub mod store;
