@@ -148,6 +148,9 @@ impl Core {
             Ok(Created::New(task)) => Some(task.clone()),
             Ok(Created::Existing(_)) | Err(_) => None,
         };
+        if let Some(task) = &new {
+            self.observer.created(task);
+        }
         // Nobody may be there any more to hear it.
         drop(created.send(answer));
         if let (Some(task), Some((pass, turn))) = (new, now) {

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use super::gate::Gate;
 use super::notify::Hub;
 use super::outputs::Outputs;
-use super::{EngineLimits, Provider, Supervisor};
+use super::{EngineLimits, Observer, Provider, Supervisor};
 use crate::domain::{
     Category, Cause, Clock, Fault, IllegalTransition, JobState, Principal, ProviderName, Random, Task, TaskError, TaskEvent,
     TaskId, TaskState, Timestamp, Tool, ToolPolicy, schedule,
@@ -31,6 +31,7 @@ pub(super) struct Core {
     pub(super) random: Arc<dyn Random>,
     pub(super) hub: Arc<Hub>,
     pub(super) supervisor: Supervisor,
+    pub(super) observer: Arc<dyn Observer>,
     pub(super) started_at: Timestamp,
     pub(super) fallback: ToolPolicy,
     /// The tasks that are being worked on; `true` where someone else has asked for another look since.
@@ -50,8 +51,8 @@ pub(super) struct Runtime {
 }
 
 impl Runtime {
-    pub(super) fn new(provider: Provider, clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Self {
-        let gate = Arc::new(Gate::new(provider.limits, clock, random));
+    pub(super) fn new(provider: Provider, clock: Arc<dyn Clock>, random: Arc<dyn Random>, observer: Arc<dyn Observer>) -> Self {
+        let gate = Arc::new(Gate::new(provider.name.clone(), provider.limits, clock, random, observer));
         Self { provider, gate, wake: Notify::new(), strange: Mutex::default() }
     }
 
@@ -120,6 +121,7 @@ pub(super) struct CoreParts {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) random: Arc<dyn Random>,
     pub(super) supervisor: Supervisor,
+    pub(super) observer: Arc<dyn Observer>,
 }
 
 impl Core {
@@ -132,6 +134,7 @@ impl Core {
             outputs: parts.outputs,
             hub: Arc::new(Hub::new(parts.supervisor.stopping().clone())),
             supervisor: parts.supervisor,
+            observer: parts.observer,
             started_at: parts.clock.now(),
             clock: parts.clock,
             random: parts.random,
@@ -185,7 +188,7 @@ impl Core {
             commit.next.due_at = schedule::next_due(&commit.next, self.policy(&task), now, self.random.unit(), asked);
             match self.store.commit(commit).await {
                 Ok(next) => {
-                    self.committed(&task, &next);
+                    self.committed(&task, &next, &events);
                     return Ok(next);
                 }
                 Err(StoreError::Stale(id)) => task = self.store.get(&id).await?.ok_or(StoreError::Stale(id))?,
@@ -195,7 +198,8 @@ impl Core {
         Err(StoreError::Stale(task.id).into())
     }
 
-    fn committed(&self, before: &Task, next: &Arc<Task>) {
+    fn committed(&self, before: &Task, next: &Arc<Task>, happened: &[(TaskEvent, Cause)]) {
+        self.observer.changed(before, next, happened);
         self.hub.publish(next, before.looks_different(next));
         if let Some(runtime) = self.providers.get(&next.provider) {
             runtime.wake.notify_one();

@@ -12,8 +12,8 @@ use governor::{Quota, RateLimiter};
 use jobgate_adapter_api::{AdapterError, ErrorKind, Operation, Retry};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::ProviderLimits;
-use crate::domain::{Clock, Random, Timestamp};
+use super::{Observer, ProviderLimits};
+use crate::domain::{Clock, ProviderName, Random, Timestamp};
 
 /// So many failures in a row, and the provider is left alone for a while.
 const FAILURES: u32 = 5;
@@ -26,11 +26,13 @@ const TIMEOUT_MARGIN: Duration = Duration::from_secs(1);
 
 /// The way to one provider.
 pub(super) struct Gate {
+    provider: ProviderName,
     permits: Arc<Semaphore>,
     limiter: Option<Limiter>,
     breaker: Mutex<Breaker>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
+    observer: Arc<dyn Observer>,
     call_timeout: Duration,
 }
 
@@ -73,7 +75,13 @@ pub(super) struct Turn {
 }
 
 impl Gate {
-    pub(super) fn new(limits: ProviderLimits, clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Self {
+    pub(super) fn new(
+        provider: ProviderName,
+        limits: ProviderLimits,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+        observer: Arc<dyn Observer>,
+    ) -> Self {
         let limiter = limits.rate.map(|rate| {
             let calls = rate.calls.max(1);
             let every = (rate.per / calls).max(Duration::from_nanos(1));
@@ -83,7 +91,8 @@ impl Gate {
             RateLimiter::direct_with_clock(quota, EngineClock(clock.clone()))
         });
         let permits = Arc::new(Semaphore::new(limits.concurrency.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { permits, limiter, breaker: Mutex::default(), clock, random, call_timeout: limits.call_timeout }
+        let (breaker, call_timeout) = (Mutex::default(), limits.call_timeout);
+        Self { provider, permits, limiter, breaker, clock, random, observer, call_timeout }
     }
 
     /// A pass and a turn, if a call can be made this very moment.
@@ -198,6 +207,7 @@ impl Turn {
         call: impl Future<Output = Result<T, AdapterError>>,
     ) -> Result<T, AdapterError> {
         let gate = &self.gate;
+        let since = gate.clock.now();
         let answer = tokio::select! {
             biased;
             answer = call => answer,
@@ -207,7 +217,9 @@ impl Turn {
                 Err(AdapterError::new(kind, operation, message))
             }
         };
-        gate.record(answer.as_ref().err());
+        let failed = answer.as_ref().err();
+        gate.observer.called(&gate.provider, operation, failed.map(AdapterError::kind), gate.clock.now().since(since));
+        gate.record(failed);
         if let Err(error) = &answer {
             tracing::warn!(%operation, kind = error.kind().as_str(), status = error.status(), error = %error, "call failed");
         }

@@ -2,7 +2,8 @@
 //!
 //! `call` creates and submits; one `poller` a provider claims what is due and has `work` done under the provider's `gate`;
 //! `submit` also settles what a crash left open; `wishes` takes answers and cancels; `sweep` ends lives; `recover` starts it all
-//! again. Every change of a task is an event through `Task::apply` and one compare-and-set in `core`.
+//! again. Every change of a task is an event through `Task::apply` and one compare-and-set in `core`; `observe` is for those who
+//! count what happens.
 
 mod call;
 mod cap;
@@ -10,6 +11,7 @@ mod core;
 mod gate;
 mod names;
 mod notify;
+mod observe;
 mod outputs;
 mod parts;
 mod plain;
@@ -28,6 +30,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 pub use notify::Watch;
+pub use observe::{Observer, Unobserved};
 pub use parts::{
     AccessError, Call, CallError, CallNames, Called, DeleteError, EngineError, EngineLimits, EngineParts, Provider,
     ProviderLimits, Rate, Update,
@@ -50,10 +53,20 @@ impl Engine {
     /// # Errors
     /// When a tool names a provider that is not there, or the store does not answer.
     pub async fn start(parts: EngineParts) -> Result<Arc<Self>, EngineError> {
+        Self::start_observed(parts, Arc::new(Unobserved)).await
+    }
+
+    /// The same, and `observer` is told of what is done.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_observed(parts: EngineParts, observer: Arc<dyn Observer>) -> Result<Arc<Self>, EngineError> {
         let EngineParts { store, providers, tools, limits, clock, random, supervisor } = parts;
         let providers: BTreeMap<_, _> = providers
             .into_iter()
-            .map(|provider| (provider.name.clone(), Arc::new(Runtime::new(provider, clock.clone(), random.clone()))))
+            .map(|provider| {
+                (provider.name.clone(), Arc::new(Runtime::new(provider, clock.clone(), random.clone(), observer.clone())))
+            })
             .collect();
         if let Some(tool) = tools.iter().find(|tool| !providers.contains_key(&tool.provider)) {
             return Err(EngineError::UnknownProvider { tool: tool.name.clone(), provider: tool.provider.clone() });
@@ -61,7 +74,8 @@ impl Engine {
         let tools: BTreeMap<_, _> = tools.into_iter().map(|tool| (tool.name.as_str().to_owned(), Arc::new(tool))).collect();
         let supervisor = supervisor.part();
         let outputs = outputs::Outputs::compile(tools.values())?;
-        let core = Arc::new(Core::new(CoreParts { store, tools, providers, limits, outputs, clock, random, supervisor }));
+        let core =
+            Arc::new(Core::new(CoreParts { store, tools, providers, limits, outputs, clock, random, supervisor, observer }));
         for runtime in core.providers.values() {
             let taken_up = recover::spread(&core, runtime).await?;
             if taken_up > 0 {

@@ -70,16 +70,24 @@ pub enum Operation {
     Read,
 }
 
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Operation {
+    /// The word for logs, metrics and errors.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
             Self::Submit => "submit",
             Self::Find => "find",
             Self::Poll => "poll",
             Self::Cancel => "cancel",
             Self::Provide => "provide",
             Self::Read => "read",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
