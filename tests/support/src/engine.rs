@@ -1,5 +1,6 @@
 //! Real job engines as processes: the scripts of the engines folder, each started on free ports and stopped at the end.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -10,6 +11,12 @@ use crate::wait;
 
 /// How long an engine may take to install itself and to start.
 const READY_LIMIT: Duration = Duration::from_secs(420);
+
+/// A port from which on as many are free as any engine takes.
+#[must_use]
+pub fn engine_port() -> u16 {
+    free_ports(PORTS)
+}
 
 /// Ports that the hungriest engine takes.
 const PORTS: u16 = 4;
@@ -48,6 +55,8 @@ pub struct Engine {
     folder: PathBuf,
     ready: String,
     port: u16,
+    /// Two tests at once would share the engine's folder.
+    _alone: File,
 }
 
 impl Engine {
@@ -58,6 +67,15 @@ impl Engine {
     /// When it does not get ready, or engines are missing under continuous integration.
     #[must_use]
     pub fn start(name: &str) -> Option<Self> {
+        Self::start_on(name, free_ports(PORTS), &[])
+    }
+
+    /// As [`Engine::start`], at a known port: `NAME.sh FOLDER PORT WORDS...`.
+    ///
+    /// # Panics
+    /// As [`Engine::start`].
+    #[must_use]
+    pub fn start_on(name: &str, port: u16, words: &[&str]) -> Option<Self> {
         let script = shared().join("engines").join(format!("{name}.sh"));
         if !script.is_file() {
             skip(&format!("there is no {}; set JOBGATE_SHARED", script.display()));
@@ -65,11 +83,12 @@ impl Engine {
         }
         let folder = cache().join("engines").join(name);
         std::fs::create_dir_all(&folder).expect("the cache can be written");
+        let alone = File::create(folder.join("lock")).expect("the cache can be written");
+        alone.lock().expect("the cache's file system has locks");
         let log = folder.join("script.log");
         std::fs::remove_file(&log).ok();
-        let port = free_ports(PORTS);
         let mut command = Command::new("bash");
-        command.arg(&script).arg(&folder).arg(port.to_string());
+        command.arg(&script).arg(&folder).arg(port.to_string()).args(words);
         let mut process = Process::start(name, command, &log);
         let ready = wait::until(&format!("{name} to be ready; see {}", log.display()), READY_LIMIT, || {
             if let Some(status) = process.ended() {
@@ -77,7 +96,7 @@ impl Engine {
             }
             process.output().lines().find(|line| line.starts_with("READY ")).map(String::from)
         });
-        Some(Self { process, folder, ready, port })
+        Some(Self { process, folder, ready, port, _alone: alone })
     }
 
     /// The first of its ports; what the others are for, its script says.
@@ -92,10 +111,24 @@ impl Engine {
         &self.folder
     }
 
+    /// A file of its folder; empty when there is none.
+    #[must_use]
+    pub fn file(&self, name: &str) -> String {
+        std::fs::read(self.folder.join(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    }
+
     /// Its READY line.
     #[must_use]
     pub fn ready_line(&self) -> &str {
         &self.ready
+    }
+
+    /// `kill -9` of all its processes.
+    ///
+    /// # Panics
+    /// When it cannot be waited for.
+    pub fn kill(mut self) {
+        self.process.kill_with_children();
     }
 
     /// Stops it.

@@ -1,5 +1,5 @@
-//! What the gateway's tests share: the gateway and the engines as processes, a raw client of the wire, bounded waits, and a
-//! reader of the repository's own sources.
+//! What the gateway's tests share: the gateway and the engines as processes, a relay between them, a raw client of the wire, bounded
+//! waits, and a reader of the repository's own sources.
 //!
 //! A crate rather than a module that every test file includes: it is compiled once, and what a single test file does not use
 //! is no dead code.
@@ -10,6 +10,7 @@ pub mod events;
 pub mod gateway;
 pub mod pipe;
 pub mod process;
+pub mod relay;
 pub mod schema;
 pub mod scratch;
 pub mod session;

@@ -100,6 +100,25 @@ impl Process {
         self.child.wait().expect("a killed child can be waited for");
     }
 
+    /// As [`Process::kill`], with every process that it started and that still has it as an ancestor: a script and its servers.
+    ///
+    /// # Panics
+    /// As [`Process::kill`].
+    pub fn kill_with_children(&mut self) {
+        // The parents first, so that none of them replaces a child.
+        let mut found = vec![self.pid()];
+        let mut next = 0;
+        while let Some(parent) = found.get(next) {
+            let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+            found.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+            next += 1;
+        }
+        self.kill();
+        for child in found.iter().skip(1).filter_map(|child| Pid::from_raw(i32::try_from(*child).ok()?)) {
+            kill_process(child, Signal::KILL).ok();
+        }
+    }
+
     /// Asks it to end (SIGTERM) and waits.
     ///
     /// # Panics
