@@ -7,10 +7,44 @@ use std::path::PathBuf;
 
 use jobgate::config;
 use jobgate::registry::Registry;
+use jobgate_adapter_api::{AdapterSpec, Deps, Issue, Issues, Place, ToolWords};
 use jobgate_adapter_template::Template;
 
+/// The template's provider, if it were given addresses to deliver to, and could not be asked for some jobs.
+#[derive(Debug)]
+struct CallsBack;
+
+impl AdapterSpec for CallsBack {
+    const KIND: &'static str = "calls_back";
+    type Config = <Template as AdapterSpec>::Config;
+    type Tool = <Template as AdapterSpec>::Tool;
+    type Checked = <Template as AdapterSpec>::Checked;
+    type Adapter = <Template as AdapterSpec>::Adapter;
+
+    fn check(
+        place: &Place,
+        config: Self::Config,
+        tools: Vec<ToolWords<Self::Tool>>,
+        issues: &mut Issues,
+    ) -> Option<Self::Checked> {
+        Template::check(place, config, tools, issues)
+    }
+
+    fn uses_callback(_: &Self::Checked) -> bool {
+        true
+    }
+
+    fn pushed_only(_: &Self::Checked, tool: &str) -> bool {
+        tool.starts_with("pushed")
+    }
+
+    fn build(checked: &Self::Checked, deps: &Deps) -> Result<Self::Adapter, Issue> {
+        Template::build(checked, deps)
+    }
+}
+
 fn registry() -> Registry {
-    Registry::built_in().with(jobgate_adapter_api::factory::<Template>())
+    Registry::built_in().with(jobgate_adapter_api::factory::<Template>()).with(jobgate_adapter_api::factory::<CallsBack>())
 }
 
 fn cases() -> Vec<PathBuf> {
@@ -60,6 +94,7 @@ fn no_answer_repeats_a_secret() {
     for (file, secrets) in [
         ("secrets.yaml", &["hunter2", "123456789"][..]),
         ("auth.yaml", &["5up3r", "123456789"]),
+        ("webhook_secrets.yaml", &["5up3r", "123456789", "my-old-password"]),
         ("auth_tokens.yaml", &["5up3r", "my-old-password"]),
     ] {
         let text = std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/config").join(file)).unwrap();

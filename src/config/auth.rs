@@ -199,7 +199,7 @@ fn grant(names: Vec<String>, tools: &[String], place: &Place, issues: &mut Issue
     ToolGrant::Named(Arc::from(names))
 }
 
-fn moment(text: &str, place: &Place, issues: &mut Issues) -> Option<Timestamp> {
+pub(super) fn moment(text: &str, place: &Place, issues: &mut Issues) -> Option<Timestamp> {
     let moment = text.parse().ok();
     if moment.is_none() {
         let hint = "date, time and zone (RFC 3339), for example `2027-01-31T00:00:00Z`";

@@ -7,6 +7,7 @@ mod schema;
 mod settings;
 mod structure;
 mod tool;
+mod webhook;
 mod words;
 mod yaml;
 
@@ -22,8 +23,9 @@ pub use diagnostic::{Diagnostic, Diagnostics, Warnings};
 pub use limits::Limits;
 pub use schema::schema;
 pub use settings::{ServerSettings, StoreSettings};
+pub use webhook::{CheckedWebhook, KeySetSource, NamedSecret, WebhookSecret, WebhookTrust};
 
-use crate::domain::{OWN_TOOLS, ProviderName, Tool};
+use crate::domain::{OWN_TOOLS, ProviderName, TaskMode, Tool};
 use crate::registry::Registry;
 use auth::AuthWords;
 use diagnostic::located;
@@ -65,6 +67,8 @@ pub struct CheckedProvider {
     pub rate: Option<(u32, Duration)>,
     /// Longest time for one call.
     pub call_timeout: Duration,
+    /// How its deliveries are taken.
+    pub webhook: Option<CheckedWebhook>,
     /// Ready to build.
     pub adapter: Box<dyn CheckedAdapter>,
     /// Where the section is, for problems that only building shows.
@@ -87,9 +91,16 @@ pub fn load(text: &str, file: &str, registry: &Registry) -> Result<Checked, Diag
     };
     let schemas = Schemas::of(registry);
     let base = Path::new(file).parent().unwrap_or(Path::new(""));
-    let mut loader =
-        Loader { document: &document, schemas: &schemas, registry, problems, issues: Issues::new(), warnings: Issues::new() };
-    let checked = loader.root(base);
+    let mut loader = Loader {
+        document: &document,
+        schemas: &schemas,
+        registry,
+        base,
+        problems,
+        issues: Issues::new(),
+        warnings: Issues::new(),
+    };
+    let checked = loader.root();
     let Loader { mut problems, issues, warnings, .. } = loader;
     problems.extend(located(&document, issues));
     match checked {
@@ -104,6 +115,7 @@ struct Loader<'a> {
     document: &'a Document,
     schemas: &'a Schemas,
     registry: &'a Registry,
+    base: &'a Path,
     problems: Vec<Diagnostic>,
     issues: Issues,
     warnings: Issues,
@@ -117,7 +129,7 @@ struct Jobs {
 }
 
 impl Loader<'_> {
-    fn root(&mut self, base: &Path) -> Option<Checked> {
+    fn root(&mut self) -> Option<Checked> {
         let root = Place::root();
         let empty = json!({});
         let value = if self.document.value.is_null() { &empty } else { &self.document.value };
@@ -128,7 +140,7 @@ impl Loader<'_> {
         let known = auth.as_ref().is_none_or(Auth::is_on);
         let server = ServerSettings::from_words(server, known, &root.key("server"), &mut self.issues);
         let store = self.section::<StoreWords>("store", "Store").unwrap_or_default();
-        let store = StoreSettings::from_words(store, base, &root.key("store"), &mut self.issues);
+        let store = StoreSettings::from_words(store, self.base, &root.key("store"), &mut self.issues);
         let limits = self.section::<LimitWords>("limits", "Limits").unwrap_or_default();
         let limits = Limits::from_words(limits, &root.key("limits"), &mut self.issues);
 
@@ -162,7 +174,11 @@ impl Loader<'_> {
         let mut providers = Vec::new();
         for (name, section) in provider_sections {
             let of_provider = by_provider.remove(name.as_str()).unwrap_or_default();
-            providers.extend(self.provider(name, section, &root.key("providers").key(name.as_str()), of_provider));
+            let place = root.key("providers").key(name.as_str());
+            let own = tools.iter().filter(|tool| tool.provider.as_str() == name);
+            let named =
+                own.map(|tool| (tool.name.to_string(), root.key("tools").key(tool.name.as_str()), tool.policy.mode)).collect();
+            providers.extend(self.provider(name, section, &place, of_provider, named));
         }
         (providers.len() == provider_sections.len()).then(|| Checked {
             server,
@@ -273,7 +289,14 @@ impl Loader<'_> {
         }
     }
 
-    fn provider(&mut self, name: &str, section: &Value, place: &Place, jobs: Jobs) -> Option<CheckedProvider> {
+    fn provider(
+        &mut self,
+        name: &str,
+        section: &Value,
+        place: &Place,
+        jobs: Jobs,
+        tools: Vec<(String, Place, TaskMode)>,
+    ) -> Option<CheckedProvider> {
         self.name(name, place);
         let kinds: Vec<String> = kinds(self.registry).into_iter().map(str::to_owned).collect();
         let kind = match section {
@@ -324,13 +347,30 @@ impl Loader<'_> {
         }
         self.issues.extend_under(&Place::root(), found);
         // A tool that could not be read has told its problem; the adapter was asked without it, so its word is no promise.
-        let adapter = adapter.filter(|_| complete)?;
+        let adapter = adapter.filter(|_| complete);
+        let around = webhook::Around {
+            base: self.base,
+            name,
+            place,
+            public_url: !self.document.value["server"]["public_url"].is_null(),
+            adapter: adapter.as_deref(),
+            tools: &tools,
+        };
+        let webhook = match words.webhook {
+            Some(words) => Some(webhook::check(words, &around, &mut self.issues)?),
+            None => {
+                webhook::check_absent(&around, &mut self.issues);
+                None
+            }
+        };
+        let adapter = adapter?;
         Some(CheckedProvider {
             name: ProviderName::new(name),
             kind: factory.kind(),
             concurrency: words.concurrency.unwrap_or(16),
             rate: words.rate.map(|rate| (rate.calls, rate.per.get())),
             call_timeout,
+            webhook,
             adapter,
             place: place.clone(),
         })

@@ -188,7 +188,7 @@ pub fn schema(registry: &Registry) -> Value {
 
 /// The words that an adapter's provider section has of its own.
 pub(super) fn is_common_word(word: &str) -> bool {
-    matches!(word, "adapter" | "concurrency" | "rate" | "call_timeout")
+    matches!(word, "adapter" | "concurrency" | "rate" | "call_timeout" | "webhook")
 }
 
 /// Whether `adapter` is the kind that `name` asks for.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use jobgate_adapter_api::{HumanDuration, Issues, Place};
+use url::Url;
 
 use super::auth::Auth;
 use super::words::{ServerWords, StoreWords};
@@ -15,6 +16,8 @@ use super::words::{ServerWords, StoreWords};
 pub struct ServerSettings {
     /// The address to listen on.
     pub listen: SocketAddr,
+    /// Where providers reach the gateway, without a slash at the end.
+    pub public_url: Option<String>,
     /// Names beside the loopback ones under which the gateway is reached.
     pub allowed_hosts: Vec<String>,
     /// Web pages beside those of this machine that may call.
@@ -52,6 +55,7 @@ impl Default for ServerSettings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            public_url: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             max_body_bytes: 4 * 1024 * 1024,
@@ -84,6 +88,7 @@ impl ServerSettings {
         let default = Self::default();
         let mut settings = Self {
             listen: default.listen,
+            public_url: words.public_url.and_then(|text| public_url(&text, &place.key("public_url"), issues)),
             allowed_hosts: words.allowed_hosts.unwrap_or_default(),
             allowed_origins: words.allowed_origins.unwrap_or_default(),
             max_body_bytes: words.max_body_bytes.unwrap_or(default.max_body_bytes),
@@ -124,6 +129,33 @@ impl ServerSettings {
         }
         settings
     }
+}
+
+/// An address that `/hooks/...` can be put behind.
+fn public_url(text: &str, place: &Place, issues: &mut Issues) -> Option<String> {
+    let mut tell = |message: &str| {
+        issues.add_with_hint(
+            place.clone(),
+            message,
+            "for example `https://gateway.example.com` or `https://example.com/jobgate`",
+        );
+    };
+    let url = match Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,
+        Ok(_) | Err(_) => {
+            tell("is no address: it begins with `https://` or `http://` and has a host");
+            return None;
+        }
+    };
+    if !url.username().is_empty() || url.password().is_some() {
+        // It may be a password: it is not repeated.
+        tell("has a user name or a password, which every provider would see");
+    } else if url.query().is_some() || url.fragment().is_some() {
+        tell("has a `?` or a `#`, and more is put behind it");
+    } else {
+        return Some(url.as_str().trim_end_matches('/').to_owned());
+    }
+    None
 }
 
 fn parse_listen(text: &str) -> Result<SocketAddr, (String, &'static str)> {

@@ -48,7 +48,7 @@ impl Report<'_> {
     fn tell(&self, error: &ValidationError<'_>, problems: &mut Vec<Diagnostic>) {
         let place = self.place(error);
         let words = self.words(error);
-        let secret = SECRET_DEFINITIONS.iter().any(|part| error.schema_path().as_str().contains(part));
+        let secret = may_be_secret(error);
         let found = found(error.instance());
         let mut add = |message: String, hint: Option<String>| {
             problems.push(Diagnostic::at(self.document.spot(&place), &place, message, hint));
@@ -164,7 +164,9 @@ impl Report<'_> {
                 }
             }
         }
-        let message = format!("has to be {}, not {}", expected.join(" or "), found(error.instance()));
+        let secret = context.iter().flatten().any(may_be_secret);
+        let found = if secret { "something else".to_owned() } else { found(error.instance()) };
+        let message = format!("has to be {}, not {found}", expected.join(" or "));
         let words = self.words(error);
         let hint = self.example_hint(words).or_else(|| {
             let first = context.iter().flatten().find(|error| self.example_hint(self.words(error)).is_some())?;
@@ -253,6 +255,10 @@ impl Report<'_> {
         }
         place
     }
+}
+
+fn may_be_secret(error: &ValidationError<'_>) -> bool {
+    SECRET_DEFINITIONS.iter().any(|part| error.schema_path().as_str().contains(part))
 }
 
 /// The word that a branch wanted in vain: where, what was there, what would have been right.

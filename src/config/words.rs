@@ -6,6 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::webhook::WebhookWords;
+
 /// Where and how callers reach the gateway over HTTP.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -14,6 +16,10 @@ pub(super) struct ServerWords {
     /// Address and port to listen on. Default: 127.0.0.1:8080. Port 0 takes any free port.
     #[schemars(extend("examples" = ["127.0.0.1:8080"]))]
     pub(super) listen: Option<String>,
+    /// Where providers reach the gateway: the beginning of the addresses that they deliver to. Default: it is not known, and no
+    /// provider can be given an address.
+    #[schemars(extend("examples" = ["https://gateway.example.com"]))]
+    pub(super) public_url: Option<String>,
     /// Names beside the loopback ones under which the gateway is reached, with or without a port; `*` behind a proxy that checks
     /// them. Default: none.
     #[schemars(extend("examples" = [["gateway.example.com"]]))]
@@ -79,6 +85,8 @@ pub(super) struct ProviderWords {
     pub(super) rate: Option<RateWords>,
     /// Longest time that one call to the provider may take. Default: 30s.
     pub(super) call_timeout: Option<HumanDuration>,
+    /// Deliveries of the provider that tell of its jobs. Default: none are taken, and jobs are looked at alone.
+    pub(super) webhook: Option<WebhookWords>,
 }
 
 /// So many calls in a span of time.

@@ -75,7 +75,8 @@ impl SchemeConfig {
     }
 
     /// The words that were said, beside the name.
-    pub(crate) fn given(&self) -> Vec<&'static str> {
+    #[must_use]
+    pub fn given(&self) -> Vec<&'static str> {
         let words = [
             ("tolerance", self.tolerance.is_some()),
             ("header", self.header.is_some()),

@@ -32,7 +32,7 @@ pub use handshake::{Answer, Received};
 pub use keys::{CertificateUrl, Certificates, KeyAlgorithm, KeySet, KeySetProblem, MAX_CERTIFICATE, MAX_KEY_SET, MAX_KEYS};
 pub use refusal::{Part, Refusal};
 pub use request::{MAX_HEADER, MAX_ID, MAX_SIGNATURES, Request};
-pub use scheme::{NAMES, Scheme};
+pub use scheme::{Keys, NAMES, Scheme};
 pub use secret::{Credential, MAX_SECRETS, MIN_STANDARD, MIN_TEXT, Secret, SecretProblem, Secrets};
 pub use sign::{Outgoing, SignProblem, Signed, sign};
 pub use verified::{Binds, Kept, Purpose, ReplayId, Verified};

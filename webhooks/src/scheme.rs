@@ -55,6 +55,19 @@ pub const NAMES: [&str; 35] = [
 /// The longest tolerance, in seconds: a captured delivery can be sent again for that long.
 const MAX_TOLERANCE: u32 = 7200;
 
+/// What a route verifies with, beside the words of its scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// A secret that both sides know, or a public key that is said like one.
+    Secret,
+    /// A secret or public key, or a set of keys.
+    SecretOrKeySet,
+    /// A set of keys, and no secret.
+    KeySet,
+    /// A certificate that a delivery names, and no secret.
+    Certificate,
+}
+
 /// How the deliveries of a route are verified.
 #[derive(Clone, Debug)]
 pub struct Scheme {
@@ -122,6 +135,51 @@ impl Scheme {
             Kind::PubSub(_) => Binds { body: false, time: true },
             Kind::Messages(policy) => policy.binds(),
             Kind::Basic | Kind::Token(_) | Kind::CloudEvents(_) => Binds { body: false, time: false },
+        }
+    }
+
+    /// What a route of this scheme verifies with.
+    #[must_use]
+    pub fn verifies_with(&self) -> Keys {
+        match self.key_form() {
+            KeyForm::Text { .. }
+            | KeyForm::Standard { .. }
+            | KeyForm::Encoded { .. }
+            | KeyForm::UserPassword
+            | KeyForm::Token => Keys::Secret,
+            KeyForm::Public | KeyForm::KeySetOrMac => Keys::SecretOrKeySet,
+            KeyForm::KeySet if matches!(self.kind, Kind::Sns(_)) => Keys::Certificate,
+            KeyForm::KeySet => Keys::KeySet,
+        }
+    }
+
+    /// Where the provider publishes its keys, where it does so for everybody at one address.
+    #[must_use]
+    pub fn key_set_url(&self) -> Option<&'static str> {
+        match self.name.as_str() {
+            // https://docs.fal.ai, "Webhooks": the keys of all users.
+            "fal" => Some("https://rest.alpha.fal.ai/.well-known/jwks.json"),
+            // https://accounts.google.com/.well-known/openid-configuration, `jwks_uri`.
+            "google_pubsub" => Some("https://www.googleapis.com/oauth2/v3/certs"),
+            _ => None,
+        }
+    }
+
+    /// Whether the address that the sender knows is part of what is signed: then the receiver has to be told of it.
+    #[must_use]
+    pub const fn signs_address(&self) -> bool {
+        matches!(self.kind, Kind::Twilio | Kind::Messages(_))
+    }
+
+    /// How many seconds after its signed moment a delivery is still taken; nothing where no moment is signed, or where it is the token of
+    /// the sender that says when it ends.
+    #[must_use]
+    pub fn tolerance(&self) -> Option<u32> {
+        match &self.kind {
+            Kind::Table(table) => table.time.as_ref().map(|time| time.window.past),
+            Kind::Sns(topic) => Some(topic.window.past),
+            Kind::Messages(policy) => Some(policy.window.past),
+            Kind::Twilio | Kind::PubSub(_) | Kind::Basic | Kind::Token(_) | Kind::CloudEvents(_) => None,
         }
     }
 

@@ -20,7 +20,7 @@ const MAX_URL: usize = 2048;
 pub(crate) struct Topic {
     pub(crate) arn: String,
     pub(crate) sha1: bool,
-    window: Window,
+    pub(crate) window: Window,
 }
 
 /// A message, as AWS writes it. A doubled field is an error of the parser; fields of other names are not looked at.

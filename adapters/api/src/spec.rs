@@ -40,6 +40,13 @@ pub trait AdapterSpec: fmt::Debug + Send + Sync + 'static {
         false
     }
 
+    /// Whether jobs of `tool` cannot be looked at, so that their deliveries alone tell of them: what
+    /// [`crate::Capabilities::pushed_only`] will say, known before anything is built.
+    fn pushed_only(checked: &Self::Checked, tool: &str) -> bool {
+        let _ = (checked, tool);
+        false
+    }
+
     /// From meaning to thing. May read secrets. Must not spawn, must not call the provider.
     fn build(checked: &Self::Checked, deps: &Deps) -> Result<Self::Adapter, Issue>;
 }
@@ -100,6 +107,8 @@ pub trait CheckedAdapter: fmt::Debug + Send + Sync {
     fn build(&self, deps: &Deps) -> Result<Arc<dyn Adapter>, Issue>;
     /// See [`AdapterSpec::uses_callback`].
     fn uses_callback(&self) -> bool;
+    /// See [`AdapterSpec::pushed_only`].
+    fn pushed_only(&self, tool: &str) -> bool;
 }
 
 /// The erased face of `S`.
@@ -185,5 +194,9 @@ impl<S: AdapterSpec> CheckedAdapter for Meaning<S> {
 
     fn uses_callback(&self) -> bool {
         S::uses_callback(&self.0)
+    }
+
+    fn pushed_only(&self, tool: &str) -> bool {
+        S::pushed_only(&self.0, tool)
     }
 }

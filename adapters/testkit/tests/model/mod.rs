@@ -223,6 +223,10 @@ impl CheckedAdapter for Factory {
     fn uses_callback(&self) -> bool {
         false
     }
+
+    fn pushed_only(&self, _: &str) -> bool {
+        false
+    }
 }
 
 #[derive(Debug)]
