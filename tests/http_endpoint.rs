@@ -36,9 +36,14 @@ impl Frontend for Scripted {
 #[derive(Debug)]
 struct Well(Result<(), String>);
 
+#[async_trait]
 impl Health for Well {
     fn ready(&self) -> Result<(), String> {
         self.0.clone()
+    }
+
+    async fn figures(&self) -> Result<String, String> {
+        Ok("# EOF\n".to_owned())
     }
 }
 

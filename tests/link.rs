@@ -197,6 +197,9 @@ async fn http_is_served_through_the_link() {
     let id = wire.start_task("work", json!({ "seconds": 0.2 })).await;
     assert_eq!(wire.ended(&id, LIMIT).await["status"], "completed");
     assert_eq!(ended(&mut pipe, &id)["status"], "completed");
+    // L2: the figures are those of the process that does the work.
+    let figures = wire.text(&wire.beside("/metrics")).await;
+    assert!(figures.contains("jobgate_tasks_created_total{provider=\"jobs\",tool=\"work\"} 1\n"), "{figures}");
     let unknown = wire.task("task_00000000000000000000000000000000").await.unwrap_err();
     assert_eq!(unknown.code, -32602);
     let watch = wait::Watch::start();

@@ -6,6 +6,7 @@ mod auth;
 mod endpoint;
 pub mod limit;
 mod listen;
+mod metrics;
 mod origin;
 mod sse;
 
@@ -13,6 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -57,11 +59,18 @@ impl Default for HttpSettings {
     }
 }
 
-/// Whether the gateway can take calls.
+/// Whether the gateway can take calls, and what it has counted.
+#[async_trait]
 pub trait Health: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// Why it cannot, in a sentence without secrets: everyone may read it.
     fn ready(&self) -> Result<(), String>;
+
+    /// What it has counted, as OpenMetrics text.
+    ///
+    /// # Errors
+    /// Why it cannot tell, in a sentence without secrets.
+    async fn figures(&self) -> Result<String, String>;
 }
 
 /// What the HTTP side is made of.
@@ -81,7 +90,7 @@ pub struct HttpParts {
     pub clock: Arc<dyn Clock>,
 }
 
-/// All paths: `POST`, `GET` and `DELETE /mcp`, `GET /healthz`, `GET /readyz`.
+/// All paths: `POST`, `GET` and `DELETE /mcp`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
 pub fn router(parts: HttpParts) -> Router {
     Router::new()
         .route(
@@ -94,6 +103,7 @@ pub fn router(parts: HttpParts) -> Router {
         )
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics::get).fallback(metrics::no_such_method))
         .with_state(Arc::new(parts))
 }
 

@@ -16,7 +16,7 @@ use crate::domain::{Caller, Principal, ToolGrant};
 use crate::mcp::{HeaderText, McpHeaders, Notes, RequestContext, Streams, Verb};
 
 /// Both sides have to speak the same one: the processes of one folder are usually one program.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 /// The longest head.
 const LONGEST_HEAD: usize = 256 * 1024;
 /// The longest body: more than any message that the front ends take.
@@ -124,6 +124,8 @@ pub enum OperatorQuestion {
         /// Its id.
         task: String,
     },
+    /// What it has counted, as OpenMetrics text; only a running gateway knows.
+    Figures,
 }
 
 /// From the one that holds the store.

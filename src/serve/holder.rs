@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jobgate_adapter_api::Clock;
 
+use super::figures::{Counting, Figures};
 use super::plan::Plan;
 use super::server::{self, Shared};
 use super::socket;
@@ -45,6 +46,7 @@ impl HolderError {
 #[derive(Debug)]
 pub(super) struct Holder {
     pub(super) frontend: Arc<Dispatcher>,
+    pub(super) figures: Figures,
     engine: Arc<Engine>,
     supervisor: Supervisor,
     /// Who serves the socket: it goes first.
@@ -80,7 +82,8 @@ impl Holder {
             random: plan.world.random.clone(),
             supervisor: supervisor.clone(),
         };
-        let engine = Engine::start(parts).await.map_err(HolderError::Engine)?;
+        let counting = Arc::new(Counting(plan.metrics.clone()));
+        let engine = Engine::start_observed(parts, counting).await.map_err(HolderError::Engine)?;
         let parts = DispatcherParts {
             engine: engine.clone(),
             clock: plan.world.clock.clone(),
@@ -94,7 +97,14 @@ impl Holder {
         let listener = socket::bind(folder, &*plan.world.random)
             .map_err(|error| HolderError::Socket { folder: folder.display().to_string(), reason: error.to_string() })?;
         let sockets = supervisor.part();
-        let shared = Shared { frontend: frontend.clone(), store: store.clone(), supervisor: sockets.clone() };
+        let figures = Figures {
+            metrics: plan.metrics.clone(),
+            store: store.clone(),
+            limits: plan.caller_limits.clone(),
+            clock: plan.world.clock.clone(),
+        };
+        let shared =
+            Shared { frontend: frontend.clone(), store: store.clone(), figures: figures.clone(), supervisor: sockets.clone() };
         sockets.spawn("link listener", server::run(listener, shared, plan.world.clock.clone()));
         let (clock, every, exports) = (plan.world.clock.clone(), plan.store.export_every, store.clone());
         let stopping = supervisor.stopping().clone();
@@ -107,7 +117,7 @@ impl Holder {
                 }
             }
         });
-        Ok(Self { frontend, engine, supervisor, sockets, plan: plan.clone() })
+        Ok(Self { frontend, figures, engine, supervisor, sockets, plan: plan.clone() })
     }
 
     /// Sends the other processes on to the next holder: what they asked here is asked there again.

@@ -3,6 +3,7 @@
 //! The process that finds the store free holds it (`holder`) and serves the others over a Unix socket in the data folder (`server`);
 //! the others reach it through `link`; `switch` is the front end over whichever it is, and takes over when the holder goes.
 
+mod figures;
 mod frames;
 mod holder;
 mod link;

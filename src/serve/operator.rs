@@ -75,6 +75,7 @@ impl From<&Task> for TaskLine {
 pub(super) async fn answer(store: &dyn TaskStore, question: &OperatorQuestion) -> Result<Bytes, String> {
     let said = |error: StoreError| error.to_string();
     let json = match question {
+        OperatorQuestion::Figures => return Err("no gateway runs on this data folder, so nothing is being counted".to_owned()),
         OperatorQuestion::Tasks { limit } => {
             let query = ListQuery { scope: Scope::Everybody, after: None, limit: (*limit).min(MOST_TASKS) };
             let tasks = store.list(query).await.map_err(said)?;
@@ -120,7 +121,12 @@ pub async fn ask(folder: &Path, question: &OperatorQuestion, world: &World) -> R
     answer
 }
 
-async fn over_socket(folder: &Path, question: &OperatorQuestion, world: &World) -> std::io::Result<Result<Bytes, String>> {
+/// Asks the process that holds the store in `folder`.
+pub(super) async fn over_socket(
+    folder: &Path,
+    question: &OperatorQuestion,
+    world: &World,
+) -> std::io::Result<Result<Bytes, String>> {
     let asking = async {
         let mut stream = socket::connect(folder, &*world.random).await?;
         frames::write(&mut stream, &Ask::Hello { version: VERSION }, b"").await?;

@@ -9,6 +9,7 @@ use crate::domain::{Clock, Random, Tool};
 use crate::engine::{EngineLimits, Provider, ProviderLimits, Rate};
 use crate::http::{Admitted, Authenticator, NoAuth, Tokens};
 use crate::mcp::Limits;
+use crate::metrics::Metrics;
 
 /// A configuration and the text it came from, for problems that show late.
 #[derive(Debug)]
@@ -42,6 +43,7 @@ pub struct Plan {
     pub(super) auth: Arc<dyn Authenticator>,
     pub(super) providers: Vec<Provider>,
     pub(super) tools: Vec<Tool>,
+    pub(super) metrics: Metrics,
     pub(super) world: World,
 }
 
@@ -109,7 +111,7 @@ impl Plan {
             shutdown_grace: server.shutdown_grace,
             ..EngineLimits::default()
         };
-        Ok(Self { server, store, limits, caller_limits, auth, providers: built, tools, world })
+        Ok(Self { server, store, limits, caller_limits, auth, providers: built, tools, metrics: Metrics::new(), world })
     }
 
     /// Where and how HTTP is served.

@@ -12,7 +12,8 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::frames::{self, Ask, Tell, VERSION};
+use super::figures::Figures;
+use super::frames::{self, Ask, OperatorQuestion, Tell, VERSION};
 use super::operator;
 use super::socket;
 use crate::domain::Clock;
@@ -30,6 +31,7 @@ const AFTER_FAILURE: Duration = Duration::from_millis(100);
 pub(super) struct Shared {
     pub(super) frontend: Arc<Dispatcher>,
     pub(super) store: Arc<SledStore>,
+    pub(super) figures: Figures,
     pub(super) supervisor: Supervisor,
 }
 
@@ -119,7 +121,11 @@ async fn answer_all(read: &mut BufReader<OwnedReadHalf>, shared: &Shared, out: &
                 out.send((Tell::Pong, Bytes::new())).await.ok();
             }
             Ask::Operator { id, question } => {
-                let (body, error) = match operator::answer(&*shared.store, &question).await {
+                let answer = match question {
+                    OperatorQuestion::Figures => shared.figures.text().await.map(Bytes::from),
+                    about_tasks => operator::answer(&*shared.store, &about_tasks).await,
+                };
+                let (body, error) = match answer {
                     Ok(body) => (body, None),
                     Err(error) => (Bytes::new(), Some(error)),
                 };

@@ -9,9 +9,11 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::frames::OperatorQuestion;
 use super::holder::{Holder, HolderError};
 use super::link::{Answer, Link, Next, Piece};
 use super::message::Outgoing;
+use super::operator;
 use super::plan::Plan;
 use crate::engine::Supervisor;
 use crate::http::Health;
@@ -328,11 +330,27 @@ impl Frontend for Switch {
     }
 }
 
+#[async_trait]
 impl Health for Switch {
     fn ready(&self) -> Result<(), String> {
         match &*self.current.borrow() {
             Current::Here(_) | Current::There(_) if !self.supervisor.stopping().is_cancelled() => Ok(()),
             Current::Here(_) | Current::There(_) => Err("the gateway is stopping".to_owned()),
+            Current::Nobody => Err("nobody holds the store; one of us will".to_owned()),
+        }
+    }
+
+    /// Those of the process that holds the store, where the work is done.
+    async fn figures(&self) -> Result<String, String> {
+        let current = self.current.borrow().clone();
+        match current {
+            Current::Here(holder) => holder.figures.text().await,
+            Current::There(_) => {
+                let (folder, world) = (&self.plan.store.path, &self.plan.world);
+                let asked = operator::over_socket(folder, &OperatorQuestion::Figures, world).await;
+                let figures = asked.map_err(|error| format!("the holder of the store does not answer: {error}"))??;
+                String::from_utf8(figures.into()).map_err(|_| "the holder of the store answers no text".to_owned())
+            }
             Current::Nobody => Err("nobody holds the store; one of us will".to_owned()),
         }
     }

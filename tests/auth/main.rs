@@ -2,6 +2,7 @@
 //! stands still, and once as a process of its own.
 #![expect(clippy::unwrap_used, reason = "the helpers of tests may unwrap like the tests themselves")]
 
+mod figures;
 mod gate;
 mod limits;
 mod process;

@@ -69,9 +69,14 @@ impl Frontend for Quick {
     }
 }
 
+#[async_trait]
 impl Health for Quick {
     fn ready(&self) -> Result<(), String> {
         Ok(())
+    }
+
+    async fn figures(&self) -> Result<String, String> {
+        Ok("# EOF\n".to_owned())
     }
 }
 

@@ -111,6 +111,18 @@ impl Limits {
         &self.counters
     }
 
+    /// Streams that are open now, everybody's.
+    #[must_use]
+    pub fn open_streams(&self) -> u64 {
+        self.streams.in_all()
+    }
+
+    /// Requests that wait for a task's end now, everybody's.
+    #[must_use]
+    pub fn open_waiters(&self) -> u64 {
+        self.waiters.in_all()
+    }
+
     /// Counts a message of any kind, before it is read.
     ///
     /// # Errors

@@ -51,6 +51,26 @@ impl Wire {
         Some(self.client.get(url).send().await.ok()?.status().as_u16())
     }
 
+    /// The address of another path of the same server.
+    ///
+    /// # Panics
+    /// When the endpoint's address is none.
+    #[must_use]
+    pub fn beside(&self, path: &str) -> String {
+        let mut url: reqwest::Url = self.url.parse().expect("an address");
+        url.set_path(path);
+        url.into()
+    }
+
+    /// What a plain GET gives.
+    ///
+    /// # Panics
+    /// When nobody answers.
+    pub async fn text(&self, url: &str) -> String {
+        let answer = self.client.get(url).send().await.unwrap_or_else(|error| panic!("{url}: {error}"));
+        answer.text().await.unwrap_or_else(|error| panic!("{url}: {error}"))
+    }
+
     /// A plain exchange with any server, an engine's for example: status and body (`null` when it is no JSON).
     ///
     /// # Panics
