@@ -40,6 +40,12 @@ pub trait AdapterSpec: fmt::Debug + Send + Sync + 'static {
         false
     }
 
+    /// Whether deliveries of this provider can be read; without it a webhook would lead nowhere.
+    fn reads_deliveries(checked: &Self::Checked) -> bool {
+        let _ = checked;
+        false
+    }
+
     /// Whether jobs of `tool` cannot be looked at, so that their deliveries alone tell of them: what
     /// [`crate::Capabilities::pushed_only`] will say, known before anything is built.
     fn pushed_only(checked: &Self::Checked, tool: &str) -> bool {
@@ -107,6 +113,8 @@ pub trait CheckedAdapter: fmt::Debug + Send + Sync {
     fn build(&self, deps: &Deps) -> Result<Arc<dyn Adapter>, Issue>;
     /// See [`AdapterSpec::uses_callback`].
     fn uses_callback(&self) -> bool;
+    /// See [`AdapterSpec::reads_deliveries`].
+    fn reads_deliveries(&self) -> bool;
     /// See [`AdapterSpec::pushed_only`].
     fn pushed_only(&self, tool: &str) -> bool;
 }
@@ -194,6 +202,10 @@ impl<S: AdapterSpec> CheckedAdapter for Meaning<S> {
 
     fn uses_callback(&self) -> bool {
         S::uses_callback(&self.0)
+    }
+
+    fn reads_deliveries(&self) -> bool {
+        S::reads_deliveries(&self.0)
     }
 
     fn pushed_only(&self, tool: &str) -> bool {

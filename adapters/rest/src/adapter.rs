@@ -1,16 +1,21 @@
 //! The calls.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use jobgate_adapter_api::{
     Adapter, AdapterError, CallContext, CancelOutcome, Capabilities, ErrorKind, IdempotencyKey, InputAction, InputAnswer,
-    InputAnswers, JobRef, JobState, Observation, Operation, SubmitRequest, Submitted,
+    InputAnswers, JobRef, JobState, Observation, Operation, SubmitRequest, Submitted, Verified,
 };
 use serde_json::{Value, json};
 
 use crate::clean::ERROR_CHARS;
 use crate::exchange::{Answer, Exchange};
-use crate::language::Context;
+use crate::language::{Context, Faulty};
 use crate::plan::{AnswerPlan, NamesPlan, SubmitPlan, ToolPlan};
+
+/// Bytes of a job's id. Longer ones are no ids: they are stored, logged and put into addresses.
+pub(crate) const MOST_ID: usize = 1024;
 
 /// One provider, spoken to as its words say.
 #[derive(Debug)]
@@ -49,6 +54,10 @@ impl RestAdapter {
         let engine = &self.exchange.plan.engine;
         let value = |text| engine.string_if_any(text, context).map_err(|faulty| self.exchange.lacks(operation, &faulty));
         let Some(id) = value(&names.id)? else { return Ok(None) };
+        if id.len() > MOST_ID {
+            let message = format!("the job's id is longer than {MOST_ID} bytes");
+            return Err(self.exchange.lacks(operation, &Faulty { message, undefined: false }));
+        }
         let mut job = JobRef::new(id);
         for (name, text) in &names.handles {
             if let Some(handle) = value(text)? {
@@ -106,7 +115,8 @@ impl Adapter for RestAdapter {
             find: tool.find.is_some(),
             cancel: tool.cancel.is_some(),
             input: tool.input.is_some(),
-            ..Capabilities::default()
+            webhook: tool.told.is_some(),
+            pushed_only: tool.status.request.is_none(),
         })
     }
 
@@ -115,6 +125,8 @@ impl Adapter for RestAdapter {
         let mut context = self.context(cx);
         context.set("key", &request.key.as_str());
         context.set("args", &request.arguments);
+        let callback: BTreeMap<&str, &str> = cx.callback_url.iter().map(|url| ("url", url.as_str())).collect();
+        context.set("callback", &callback);
         let answer = self.exchange.send(Operation::Submit, &plan.request, &context, cx.timeout).await?;
         answer.describe(&mut context);
         if let Some(error) = self.rejection(plan, &answer, &context)? {
@@ -190,5 +202,14 @@ impl Adapter for RestAdapter {
             self.hand_over(cx, &job, way, key, answer).await?;
         }
         Ok(())
+    }
+
+    fn jobs_in(&self, delivery: &Verified<'_>) -> Result<Vec<JobRef>, AdapterError> {
+        self.exchange.jobs_in(delivery)
+    }
+
+    fn read(&self, cx: &CallContext, job: &JobRef, delivery: &Verified<'_>) -> Result<Option<Observation>, AdapterError> {
+        let tool = self.tool(cx, Operation::Read)?;
+        self.exchange.told(cx, tool, job, self.context_of(cx, job), delivery)
     }
 }

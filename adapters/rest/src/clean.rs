@@ -1,5 +1,6 @@
 //! Making a provider's sentence fit for a caller: no secrets, no addresses, no tokens, no control characters, not long.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use jobgate_adapter_api::Secret;
@@ -26,6 +27,16 @@ pub(crate) struct Cleaner {
 impl Cleaner {
     pub(crate) fn new(secrets: Vec<Secret>) -> Self {
         Self { secrets: secrets.into_iter().filter(|secret| !secret.expose().is_empty()).collect() }
+    }
+
+    /// Knows the address of a task's deliveries as well, as whoever has it can make one.
+    pub(crate) fn with_callback(&self, url: Option<&str>) -> Cow<'_, Self> {
+        let Some(url) = url.filter(|url| !url.is_empty()) else { return Cow::Borrowed(self) };
+        let token = url.rsplit('/').next().filter(|token| !token.is_empty());
+        let mut secrets = vec![Secret::new(url.to_owned())];
+        secrets.extend(token.map(|token| Secret::new(token.to_owned())));
+        secrets.extend(self.secrets.iter().cloned());
+        Cow::Owned(Self { secrets })
     }
 
     /// The text without secrets, and otherwise as it is: for results, which may hold addresses and long words.

@@ -193,7 +193,8 @@ impl Exchange {
     /// The error of an answer that lacks what a text asks for.
     pub(crate) fn lacks(&self, operation: Operation, faulty: &Faulty) -> AdapterError {
         let message = self.cleaner.sentence(&faulty.message, ERROR_CHARS).unwrap_or_default();
-        unusable(operation, format!("the provider's answer is not as expected: {message}"))
+        let what = if operation == Operation::Read { "the delivery" } else { "the provider's answer" };
+        unusable(operation, format!("{what} is not as expected: {message}"))
     }
 }
 

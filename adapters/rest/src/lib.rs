@@ -5,7 +5,9 @@ mod adapter;
 mod check;
 mod clean;
 mod codes;
+mod delivery;
 mod exchange;
+mod json;
 mod language;
 mod observe;
 mod plan;
@@ -17,6 +19,6 @@ pub use codes::Codes;
 pub use plan::Checked;
 pub use spec::Rest;
 pub use words::{
-    Answer, Auth, Basic, Cancel, Failure, Find, Input, Job, Link, Named, Names, ProgressWords, Provider, Rejected, Request,
-    ResultWords, Rule, StateWord, Status, Submit,
+    Answer, Auth, Basic, Cancel, Delivery, Failure, Find, Input, Job, Link, Named, Names, Parse, ProgressWords, Provider,
+    Rejected, Request, ResultWords, Rule, StateWord, Status, Submit, Told,
 };

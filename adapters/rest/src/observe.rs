@@ -1,4 +1,4 @@
-//! From a status answer to an observation.
+//! From what was seen of a job, in a status answer or in a delivery, to an observation.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,26 @@ use serde_json::Value;
 use crate::clean::{ERROR_CHARS, MESSAGE_CHARS};
 use crate::exchange::{Answer, Exchange};
 use crate::language::{Context, Text};
-use crate::plan::{FailurePlan, InputKindPlan, InputPlan, Reading, RequestPlan, ResultPlan, RulePlan, StatusPlan, ToolPlan};
+use crate::plan::{
+    InputKindPlan, InputPlan, OutputPlan, Reading, ReasonPlan, RequestPlan, RulePlan, Rules, StatusPlan, ToolPlan,
+};
 use crate::words::StateWord;
 
 /// Characters of a status word that nobody mapped.
 const WORD_CHARS: usize = 100;
+
+/// What the rules make of what was seen.
+pub(crate) enum Judged {
+    State(JobState),
+    /// Its result is still to be read.
+    Succeeded,
+    /// Its reason is still to be read.
+    Failed,
+    NotFound,
+    /// A word that no rule maps.
+    Word(JobState),
+    Nothing,
+}
 
 impl Exchange {
     /// One look at a job. `context` knows the job.
@@ -27,42 +42,74 @@ impl Exchange {
         mut context: Context,
     ) -> Result<Observation, AdapterError> {
         let status = &tool.status;
-        let answer = self.send(operation, &status.request, &context, cx.timeout).await?;
+        let request = status.request.as_ref().ok_or_else(|| AdapterError::unsupported(operation))?;
+        let answer = self.send(operation, request, &context, cx.timeout).await?;
         answer.describe(&mut context);
         if !status.reading.accept.contains(answer.status.as_u16()) {
             return Err(self.failed_look(operation, status, &answer, &context));
         }
         self.vet(operation, &status.reading, &answer)?;
-        let word = self.word(operation, status, &answer, &mut context)?;
-        let rule = self.rule(operation, status, word.as_deref(), &context)?;
-        let state = match (rule.map(|rule| rule.state), word) {
-            (Some(StateWord::Queued), _) => JobState::Queued,
-            (Some(StateWord::Running), _) => JobState::Running,
-            (Some(StateWord::InputRequired), _) => {
-                JobState::InputRequired(self.questions(operation, tool.input.as_ref(), &context)?)
+        let good = answer.status.is_success();
+        let (judged, rule) = self.judge(operation, &status.rules, tool.input.as_ref(), good, &mut context)?;
+        let state = match judged {
+            Judged::State(state) => state,
+            Judged::Succeeded => {
+                let context = self.more(operation, cx, tool.result.more.as_ref(), &answer, &context).await?;
+                JobState::Succeeded(self.output(operation, cx, &tool.result.output, &context)?)
             }
-            (Some(StateWord::Succeeded), _) => {
-                JobState::Succeeded(self.output(operation, cx, &tool.result, &answer, &context).await?)
+            Judged::Failed => {
+                let context = self.more(operation, cx, tool.failure.more.as_ref(), &answer, &context).await?;
+                JobState::Failed(self.reason(cx, &tool.failure.reason, &context))
             }
-            (Some(StateWord::Failed), _) => {
-                JobState::Failed(self.failure(operation, cx, &tool.failure, &answer, &context).await?)
-            }
-            (Some(StateWord::Cancelled), _) => JobState::Cancelled,
-            (Some(StateWord::Gone), _) => JobState::Gone,
-            (Some(StateWord::NotFound), _) => return Err(unknown_job(operation)),
-            (None, _) if !answer.status.is_success() => return Err(self.failed_look(operation, status, &answer, &context)),
-            (None, Some(word)) => JobState::Unrecognized(self.cleaner.sentence(&word, WORD_CHARS).unwrap_or_default()),
-            (None, None) => JobState::Unrecognized(format!("status {} that no rule matches", answer.status.as_u16())),
+            Judged::NotFound => return Err(unknown_job(operation)),
+            Judged::Word(_) | Judged::Nothing if !good => return Err(self.failed_look(operation, status, &answer, &context)),
+            Judged::Word(state) => state,
+            Judged::Nothing => JobState::Unrecognized(format!("status {} that no rule matches", answer.status.as_u16())),
         };
-        let sentences = [rule.and_then(|rule| rule.message.as_ref()), status.message.as_ref()];
-        let message = sentences.into_iter().flatten().find_map(|text| self.sentence(text, &context, MESSAGE_CHARS));
-        Ok(Observation {
+        let next_poll = parse_retry_after(&answer.headers, self.clock.now());
+        Ok(Observation { next_poll, ..self.observation(&status.rules, rule, state, &context) })
+    }
+
+    /// What the rules say. `good` is whether it came with a success; only then must a word that is asked for be there.
+    pub(crate) fn judge<'p>(
+        &self,
+        operation: Operation,
+        rules: &'p Rules,
+        input: Option<&InputPlan>,
+        good: bool,
+        context: &mut Context,
+    ) -> Result<(Judged, Option<&'p RulePlan>), AdapterError> {
+        let word = self.word(operation, rules, good, context)?;
+        let rule = self.rule(operation, rules, word.as_deref(), context)?;
+        let judged = match (rule.map(|rule| rule.state), word) {
+            (Some(StateWord::Queued), _) => Judged::State(JobState::Queued),
+            (Some(StateWord::Running), _) => Judged::State(JobState::Running),
+            (Some(StateWord::InputRequired), _) => {
+                Judged::State(JobState::InputRequired(self.questions(operation, input, context)?))
+            }
+            (Some(StateWord::Succeeded), _) => Judged::Succeeded,
+            (Some(StateWord::Failed), _) => Judged::Failed,
+            (Some(StateWord::Cancelled), _) => Judged::State(JobState::Cancelled),
+            (Some(StateWord::Gone), _) => Judged::State(JobState::Gone),
+            (Some(StateWord::NotFound), _) => Judged::NotFound,
+            (None, Some(word)) => {
+                Judged::Word(JobState::Unrecognized(self.cleaner.sentence(&word, WORD_CHARS).unwrap_or_default()))
+            }
+            (None, None) => Judged::Nothing,
+        };
+        Ok((judged, rule))
+    }
+
+    /// The state with the sentence, the counts and the handles that were seen with it.
+    pub(crate) fn observation(&self, rules: &Rules, rule: Option<&RulePlan>, state: JobState, context: &Context) -> Observation {
+        let sentences = [rule.and_then(|rule| rule.message.as_ref()), rules.message.as_ref()];
+        let message = sentences.into_iter().flatten().find_map(|text| self.sentence(text, context, MESSAGE_CHARS));
+        Observation {
             message,
-            progress: self.progress(status, &context),
-            learned: self.learned(status, &context),
-            next_poll: parse_retry_after(&answer.headers, self.clock.now()),
+            progress: self.progress(rules, context),
+            learned: self.learned(rules, context),
             ..Observation::new(state)
-        })
+        }
     }
 
     /// What a code says that the rules do not read.
@@ -77,19 +124,19 @@ impl Exchange {
     fn word(
         &self,
         operation: Operation,
-        status: &StatusPlan,
-        answer: &Answer,
+        rules: &Rules,
+        good: bool,
         context: &mut Context,
     ) -> Result<Option<String>, AdapterError> {
-        let Some(text) = &status.word else { return Ok(None) };
+        let Some(text) = &rules.word else { return Ok(None) };
         match self.plan.engine.string(text, context) {
             Ok(word) => {
                 context.set("word", &word);
                 Ok(Some(word))
             }
             Err(faulty) => {
-                let others = matches!(self.rule(operation, status, None, context), Ok(Some(_)));
-                if others || !answer.status.is_success() { Ok(None) } else { Err(self.lacks(operation, &faulty)) }
+                let others = matches!(self.rule(operation, rules, None, context), Ok(Some(_)));
+                if others || !good { Ok(None) } else { Err(self.lacks(operation, &faulty)) }
             }
         }
     }
@@ -98,11 +145,11 @@ impl Exchange {
     fn rule<'p>(
         &self,
         operation: Operation,
-        status: &'p StatusPlan,
+        rules: &'p Rules,
         word: Option<&str>,
         context: &Context,
     ) -> Result<Option<&'p RulePlan>, AdapterError> {
-        for rule in &status.rules {
+        for rule in &rules.list {
             let is = rule.is.is_empty() || word.is_some_and(|word| rule.is.iter().any(|listed| listed == word));
             let when = match &rule.when {
                 Some(condition) if is => {
@@ -117,16 +164,16 @@ impl Exchange {
         Ok(None)
     }
 
-    fn progress(&self, status: &StatusPlan, context: &Context) -> Option<Progress> {
-        let (done, total) = status.progress.as_ref()?;
+    fn progress(&self, rules: &Rules, context: &Context) -> Option<Progress> {
+        let (done, total) = rules.progress.as_ref()?;
         let number = |text: &Text| self.plan.engine.string_if_any(text, context).ok().flatten()?.trim().parse::<f64>().ok();
         let done = number(done).filter(|done| done.is_finite())?;
         Some(Progress { done, total: total.as_ref().and_then(number).filter(|total| total.is_finite()) })
     }
 
-    fn learned(&self, status: &StatusPlan, context: &Context) -> BTreeMap<String, String> {
+    fn learned(&self, rules: &Rules, context: &Context) -> BTreeMap<String, String> {
         let value = |text: &Text| self.plan.engine.string_if_any(text, context).ok().flatten();
-        status.handles.iter().filter_map(|(name, text)| Some((name.clone(), value(text)?))).collect()
+        rules.handles.iter().filter_map(|(name, text)| Some((name.clone(), value(text)?))).collect()
     }
 
     fn questions(
@@ -155,35 +202,32 @@ impl Exchange {
         Ok(vec![InputRequest { key, message, kind }])
     }
 
-    async fn output(
+    pub(crate) fn output(
         &self,
         operation: Operation,
         cx: &CallContext,
-        plan: &ResultPlan,
-        answer: &Answer,
+        plan: &OutputPlan,
         context: &Context,
     ) -> Result<JobOutput, AdapterError> {
-        let context = self.more(operation, cx, plan.more.as_ref(), answer, context).await?;
+        let cleaner = self.cleaner.with_callback(cx.callback_url.as_deref());
         let lacks = |faulty| self.lacks(operation, &faulty);
         let mut output = JobOutput::default();
         if let Some(text) = &plan.text {
-            let text = self.plan.engine.string(text, &context).map_err(lacks)?;
-            output.parts.push(Part::Text(self.cleaner.redact(text)));
+            let text = self.plan.engine.string(text, context).map_err(lacks)?;
+            output.parts.push(Part::Text(cleaner.redact(text)));
         }
         if let Some(tree) = &plan.data {
-            let data = self.plan.engine.json(tree, &context).map_err(lacks)?;
-            output.data = data.map(|data| self.cleaner.redact_json(data));
+            let data = self.plan.engine.json(tree, context).map_err(lacks)?;
+            output.data = data.map(|data| cleaner.redact_json(data));
         }
         for link in &plan.links {
-            let Some(uri) =
-                self.plan.engine.string_if_any(&link.uri, &context).map_err(lacks)?.map(|uri| self.cleaner.redact(uri))
+            let Some(uri) = self.plan.engine.string_if_any(&link.uri, context).map_err(lacks)?.map(|uri| cleaner.redact(uri))
             else {
                 continue;
             };
-            let optional = |text: &Option<Text>| {
-                text.as_ref().and_then(|text| self.plan.engine.string_if_any(text, &context).ok().flatten())
-            };
-            let name = self.plan.engine.string(&link.name, &context).map_err(lacks)?;
+            let optional =
+                |text: &Option<Text>| text.as_ref().and_then(|text| self.plan.engine.string_if_any(text, context).ok().flatten());
+            let name = self.plan.engine.string(&link.name, context).map_err(lacks)?;
             let (mime_type, description) = (optional(&link.mime_type), optional(&link.description));
             output.parts.push(Part::Link { uri, name, mime_type, description, size: None });
         }
@@ -193,23 +237,16 @@ impl Exchange {
         Ok(output)
     }
 
-    async fn failure(
-        &self,
-        operation: Operation,
-        cx: &CallContext,
-        plan: &FailurePlan,
-        answer: &Answer,
-        context: &Context,
-    ) -> Result<JobFailure, AdapterError> {
-        let context = self.more(operation, cx, plan.more.as_ref(), answer, context).await?;
-        let said = |text: &Option<Text>| text.as_ref().and_then(|text| self.sentence(text, &context, ERROR_CHARS));
-        let data = plan.data.as_ref().and_then(|tree| self.plan.engine.json(tree, &context).ok().flatten());
-        let data = data.map(|data| self.cleaner.redact_json(data));
-        Ok(JobFailure {
+    pub(crate) fn reason(&self, cx: &CallContext, plan: &ReasonPlan, context: &Context) -> JobFailure {
+        let cleaner = self.cleaner.with_callback(cx.callback_url.as_deref());
+        let said = |text: &Option<Text>| text.as_ref().and_then(|text| self.sentence(text, context, ERROR_CHARS));
+        let data = plan.data.as_ref().and_then(|tree| self.plan.engine.json(tree, context).ok().flatten());
+        let data = data.map(|data| cleaner.redact_json(data));
+        JobFailure {
             message: said(&plan.message).unwrap_or_else(|| "The job failed; the provider gave no reason.".to_owned()),
             code: said(&plan.code),
             output: JobOutput { parts: Vec::new(), data },
-        })
+        }
     }
 
     /// The second request, where there is one. Afterwards `body` is its answer and `status` the status answer.

@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::codes::Codes;
 use crate::language::{Condition, Engine, Text, Tree};
-use crate::words::{Auth, StateWord};
+use crate::words::{Auth, Parse, StateWord};
 
 /// A provider and its tools, checked.
 #[derive(Debug)]
@@ -26,6 +26,7 @@ pub(crate) struct ProviderPlan {
     pub(crate) headers: Vec<(HeaderName, Text)>,
     pub(crate) timeout: Duration,
     pub(crate) error_message: Option<Text>,
+    pub(crate) delivery: Option<DeliveryPlan>,
     pub(crate) tools: BTreeMap<String, ToolPlan>,
     pub(crate) engine: Engine,
 }
@@ -38,6 +39,7 @@ pub(crate) struct ToolPlan {
     pub(crate) status: StatusPlan,
     pub(crate) result: ResultPlan,
     pub(crate) failure: FailurePlan,
+    pub(crate) told: Option<ToldPlan>,
     pub(crate) cancel: Option<CancelPlan>,
     pub(crate) input: Option<InputPlan>,
 }
@@ -96,17 +98,23 @@ pub(crate) struct FindPlan {
 
 #[derive(Debug)]
 pub(crate) struct StatusPlan {
-    pub(crate) request: RequestPlan,
+    pub(crate) request: Option<RequestPlan>,
     pub(crate) reading: Reading,
     pub(crate) not_found: Codes,
+    pub(crate) rules: Rules,
+}
+
+/// From what was seen, in an answer or in a delivery, to an observation.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
     pub(crate) word: Option<Text>,
-    pub(crate) rules: Vec<RulePlan>,
+    pub(crate) list: Vec<RulePlan>,
     pub(crate) message: Option<Text>,
     pub(crate) progress: Option<(Text, Option<Text>)>,
     pub(crate) handles: Vec<(String, Text)>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RulePlan {
     pub(crate) when: Option<Condition>,
     pub(crate) is: Vec<String>,
@@ -117,12 +125,18 @@ pub(crate) struct RulePlan {
 #[derive(Debug)]
 pub(crate) struct ResultPlan {
     pub(crate) more: Option<(RequestPlan, Reading)>,
+    pub(crate) output: OutputPlan,
+}
+
+/// What is made of the answer that holds the result.
+#[derive(Clone, Debug)]
+pub(crate) struct OutputPlan {
     pub(crate) text: Option<Text>,
     pub(crate) data: Option<Tree>,
     pub(crate) links: Vec<LinkPlan>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LinkPlan {
     pub(crate) uri: Text,
     pub(crate) name: Text,
@@ -133,9 +147,36 @@ pub(crate) struct LinkPlan {
 #[derive(Debug)]
 pub(crate) struct FailurePlan {
     pub(crate) more: Option<(RequestPlan, Reading)>,
+    pub(crate) reason: ReasonPlan,
+}
+
+/// What is made of the answer that says why a job failed.
+#[derive(Clone, Debug)]
+pub(crate) struct ReasonPlan {
     pub(crate) message: Option<Text>,
     pub(crate) code: Option<Text>,
     pub(crate) data: Option<Tree>,
+}
+
+/// How a provider's deliveries are opened.
+#[derive(Debug)]
+pub(crate) struct DeliveryPlan {
+    pub(crate) parse: Parse,
+    pub(crate) when: Option<Condition>,
+    pub(crate) jobs: Option<Text>,
+    pub(crate) id: Option<Text>,
+    pub(crate) body: Option<Text>,
+}
+
+/// What a tool makes of a delivery.
+#[derive(Debug)]
+pub(crate) struct ToldPlan {
+    pub(crate) body: Option<Text>,
+    pub(crate) rules: Rules,
+    /// `None` where the result takes another request, which reading cannot make.
+    pub(crate) output: Option<OutputPlan>,
+    /// `None` likewise.
+    pub(crate) reason: Option<ReasonPlan>,
 }
 
 #[derive(Debug)]

@@ -27,6 +27,18 @@ impl AdapterSpec for Rest {
         crate::check::check(place, config, tools, issues)
     }
 
+    fn uses_callback(checked: &Checked) -> bool {
+        checked.provider.tools.values().any(|tool| tool.submit.request.uses("callback"))
+    }
+
+    fn reads_deliveries(checked: &Checked) -> bool {
+        checked.provider.delivery.is_some()
+    }
+
+    fn pushed_only(checked: &Checked, tool: &str) -> bool {
+        checked.provider.tools.get(tool).is_some_and(|tool| tool.status.request.is_none())
+    }
+
     fn build(checked: &Checked, deps: &Deps) -> Result<RestAdapter, Issue> {
         let mut secrets = Vec::new();
         let credential = checked.auth.as_ref().map(|auth| credential(auth, deps, &mut secrets)).transpose()?;

@@ -2,6 +2,7 @@
 #![doc = include_str!("../README.md")]
 
 mod clauses;
+mod delivery;
 mod http_rig;
 mod job_api;
 mod rig;
@@ -10,6 +11,7 @@ mod suite;
 
 use std::pin::Pin;
 
+pub use delivery::verified;
 pub use http_rig::{HttpRig, MockApi, SECRET, SECRET_REF};
 pub use job_api::JobApi;
 pub use rig::{Absent, BadConfig, Case, Fault, Rig, RigTool, Scenario};

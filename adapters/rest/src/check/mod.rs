@@ -1,5 +1,6 @@
 //! From words to meaning: every text compiled, every name checked, every problem said with its place.
 
+mod delivery;
 mod provider;
 mod request;
 mod tool;
@@ -30,16 +31,21 @@ pub(crate) fn check(place: &Place, words: Provider, tools: Vec<ToolWords<Job>>, 
     provider::auth(&mut checker, place, &words);
     let scope = Scope::request().with_answer();
     let error_message = checker.optional_text(&place.key("error_message"), words.error_message.as_deref(), &scope);
+    let opened = words.delivery.as_ref().map(|words| delivery::check(&mut checker, &place.key("delivery"), words));
     let mut plans = BTreeMap::new();
     for named in tools {
-        if let Some(plan) = tool::check(&mut checker, &named) {
+        if let Some(plan) = tool::check(&mut checker, &named, words.delivery.as_ref()) {
             plans.insert(named.name, plan);
         }
     }
     let Checker { engine, base, bases, .. } = checker;
     let bases = bases.into_iter().filter_map(|(name, url)| Some((name, url?))).collect();
-    let provider =
-        ProviderPlan { base: base?, bases, headers, timeout: words.timeout.get(), error_message, tools: plans, engine };
+    let delivery = match opened {
+        Some(opened) => Some(opened?),
+        None => None,
+    };
+    let timeout = words.timeout.get();
+    let provider = ProviderPlan { base: base?, bases, headers, timeout, error_message, delivery, tools: plans, engine };
     Some(Checked { provider: Arc::new(provider), auth: words.auth, max_body_bytes: words.max_body_bytes })
 }
 

@@ -1,51 +1,68 @@
 //! The words of a tool's `job:` section.
 
-use std::collections::BTreeSet;
-
 use jobgate_adapter_api::{Place, ToolWords};
 
-use super::{Checker, request};
+use super::{Checker, delivery, request};
 use crate::codes::Codes;
 use crate::language::{Scope, Text, Tree};
 use crate::plan::{
-    AnswerPlan, CancelPlan, FailurePlan, FindPlan, InputKindPlan, InputPlan, LinkPlan, NamesPlan, Reading, RequestPlan,
-    ResultPlan, RulePlan, StatusPlan, SubmitPlan, ToolPlan,
+    AnswerPlan, CancelPlan, FailurePlan, FindPlan, InputKindPlan, InputPlan, LinkPlan, NamesPlan, OutputPlan, Reading,
+    ReasonPlan, RequestPlan, ResultPlan, RulePlan, Rules, StatusPlan, SubmitPlan, ToolPlan,
 };
-use crate::words::{Answer, Failure, Find, Input, Job, Names, Request, ResultWords, StateWord, Status, Submit};
+use crate::words::{
+    Answer, Delivery, Failure, Find, Input, Job, Names, ProgressWords, Request, ResultWords, Rule, StateWord, Status, Submit,
+};
+
+/// Which names exist where.
+pub(super) struct Scopes {
+    /// A request about a job.
+    pub(super) job: Scope,
+    /// What reads its answer.
+    pub(super) answer: Scope,
+    /// And knows the status word.
+    pub(super) status: Scope,
+}
 
 /// Compiles a tool; `None` where a part of it could not be.
-pub(super) fn check(checker: &mut Checker<'_>, tool: &ToolWords<Job>) -> Option<ToolPlan> {
+pub(super) fn check(checker: &mut Checker<'_>, tool: &ToolWords<Job>, deliveries: Option<&Delivery>) -> Option<ToolPlan> {
     let Job { submit: submit_words, idempotent, find: find_words, status: status_words, .. } = &tool.words;
     let place = &tool.place;
-    let handles: BTreeSet<String> = submit_words.job.handles.keys().chain(status_words.handles.keys()).cloned().collect();
-    let of_job = Scope::request().with_job(handles);
-    let of_status = of_job.clone().with_answer().with("word");
+    let told_handles = tool.words.delivery.iter().flat_map(|told| &told.handles).flat_map(|handles| handles.keys());
+    let handles = submit_words.job.handles.keys().chain(status_words.handles.keys()).chain(told_handles);
+    let of_job = Scope::request().with_job(handles.cloned().collect());
+    let of_answer = of_job.clone().with_answer();
+    let scopes = Scopes { status: of_answer.clone().with("word"), answer: of_answer, job: of_job };
+    let (of_job, of_status) = (&scopes.job, &scopes.status);
 
-    let submit = submit(checker, &place.key("submit"), submit_words, &Scope::request().with_args(&tool.input_schema));
+    let of_submit = Scope::request().with_args(&tool.input_schema).with("callback");
+    let submit = submit(checker, &place.key("submit"), submit_words, &of_submit);
     if *idempotent && submit.as_ref().is_some_and(|submit| !submit.request.uses("key")) {
         let message = "`idempotent: true` needs the `key` in the submit's request; nothing in it uses `key`";
         checker.issues.add_with_hint(place.key("idempotent"), message, "headers: { Idempotency-Key: \"{{ key }}\" }");
     }
     let find = find_words.as_ref().map(|words| find(checker, &place.key("find"), words));
-    let status = status(checker, &place.key("status"), status_words, &of_job, &of_status);
-    let result = result(checker, &place.key("result"), &tool.words.result, &of_job, &of_status);
-    let failure = failure(checker, &place.key("failure"), &tool.words.failure, &of_job, &of_status);
+    let status = status(checker, &place.key("status"), status_words, &scopes);
+    let result = result(checker, &place.key("result"), &tool.words.result, of_job, of_status);
+    let failure = failure(checker, &place.key("failure"), &tool.words.failure, of_job, of_status);
     let cancel = tool.words.cancel.as_ref().map(|words| {
         let place = place.key("cancel");
-        let request = request::check(checker, &place.key("request"), &words.request, &of_job)?;
+        let request = request::check(checker, &place.key("request"), &words.request, of_job)?;
         let reading = Reading { accept: words.accept.clone(), body: false, text: false };
         Some(CancelPlan { request, reading, already_ended: words.already_ended.clone(), refused: words.refused.clone() })
     });
-    let input = tool.words.input.as_ref().map(|words| input(checker, &place.key("input"), words, &of_job, &of_status));
+    let input = tool.words.input.as_ref().map(|words| input(checker, &place.key("input"), words, of_job, of_status));
     asks_and_answers(checker, place, &tool.words);
+    let (status, result, failure) = (status?, result?, failure?);
+    let told = delivery::told(checker, place, deliveries, &tool.words, &scopes, (&status, &result, &failure));
 
     Some(ToolPlan {
         idempotent: *idempotent,
         submit: submit?,
         find: transpose(find)?,
-        status: status?,
-        result: result?,
-        failure: failure?,
+        status,
+        result,
+        failure,
+        told,
         cancel: transpose(cancel)?,
         input: transpose(input)?,
     })
@@ -104,51 +121,57 @@ fn find(checker: &mut Checker<'_>, place: &Place, words: &Find) -> Option<FindPl
     Some(FindPlan { request, reading, not_found: words.not_found.clone(), job })
 }
 
-fn status(checker: &mut Checker<'_>, place: &Place, words: &Status, of_job: &Scope, of_status: &Scope) -> Option<StatusPlan> {
-    let request = request::check(checker, &place.key("request"), &words.request, of_job);
-    let word = checker.optional_text(&place.key("word"), words.word.as_deref(), &of_job.clone().with_answer());
-    let rules: Vec<RulePlan> = words
-        .rules
-        .iter()
-        .enumerate()
-        .filter_map(|(nth, rule)| {
-            let place = place.key("rules").index(nth);
-            if rule.when.is_none() && rule.is.is_empty() {
-                checker.issues.add_with_hint(place, "a rule needs `when` or `is`", "{ is: [done], state: succeeded }");
-                return None;
-            }
-            if !rule.is.is_empty() && words.word.is_none() {
-                checker.issues.add_with_hint(
-                    place.key("is"),
-                    "`is` compares the status word, and `status.word` does not say where it is",
-                    "word: \"{{ body.status }}\"",
-                );
-            }
-            let message = checker.optional_text(&place.key("message"), rule.message.as_deref(), of_status);
-            let when = match &rule.when {
-                Some(source) => Some(checker.condition(&place.key("when"), source, of_status)?),
-                None => None,
-            };
-            Some(RulePlan { when, is: rule.is.clone(), state: rule.state, message })
-        })
-        .collect();
+fn status(checker: &mut Checker<'_>, place: &Place, words: &Status, scopes: &Scopes) -> Option<StatusPlan> {
+    let request =
+        transpose(words.request.as_ref().map(|request| request::check(checker, &place.key("request"), request, &scopes.job)));
+    let word = checker.optional_text(&place.key("word"), words.word.as_deref(), &scopes.answer);
+    let list = rules(checker, place, &words.rules, words.word.is_some(), &scopes.status);
     if !words.rules.iter().any(|rule| rule.state == StateWord::Succeeded) {
         let message = "no rule ends a job well: none has `state: succeeded`";
         checker.issues.add_with_hint(place.key("rules"), message, "{ is: [done], state: succeeded }");
     }
-    let message = checker.optional_text(&place.key("message"), words.message.as_deref(), of_status);
-    let progress = words.progress.as_ref().and_then(|words| {
-        let place = place.key("progress");
-        let total = checker.optional_text(&place.key("total"), words.total.as_deref(), of_status);
-        Some((checker.text(&place.key("done"), &words.done, of_status)?, total))
-    });
-    let handles = checker.texts(&place.key("handles"), &words.handles, of_status);
-    let uses = |name: &str| {
-        word.as_ref().is_some_and(|word| word.uses(name))
-            || rules.iter().any(|rule| rule.when.as_ref().is_some_and(|when| when.uses(name)))
+    let message = checker.optional_text(&place.key("message"), words.message.as_deref(), &scopes.status);
+    let progress = words.progress.as_ref();
+    let progress = progress.and_then(|words| progress_of(checker, &place.key("progress"), words, &scopes.status));
+    let handles = checker.texts(&place.key("handles"), &words.handles, &scopes.status);
+    let rules = Rules { word, list, message, progress, handles };
+    let reading = reading(&words.accept, |name| rules.uses(name));
+    Some(StatusPlan { request: request?, reading, not_found: words.not_found.clone(), rules })
+}
+
+/// The rules under `place`; `has_word` is whether anything says where the status word is.
+pub(super) fn rules(checker: &mut Checker<'_>, place: &Place, words: &[Rule], has_word: bool, scope: &Scope) -> Vec<RulePlan> {
+    let rule = |(nth, rule): (usize, &Rule)| {
+        let place = place.key("rules").index(nth);
+        if rule.when.is_none() && rule.is.is_empty() {
+            checker.issues.add_with_hint(place, "a rule needs `when` or `is`", "{ is: [done], state: succeeded }");
+            return None;
+        }
+        if !rule.is.is_empty() && !has_word {
+            checker.issues.add_with_hint(
+                place.key("is"),
+                "`is` compares the status word, and `status.word` does not say where it is",
+                "word: \"{{ body.status }}\"",
+            );
+        }
+        let message = checker.optional_text(&place.key("message"), rule.message.as_deref(), scope);
+        let when = match &rule.when {
+            Some(source) => Some(checker.condition(&place.key("when"), source, scope)?),
+            None => None,
+        };
+        Some(RulePlan { when, is: rule.is.clone(), state: rule.state, message })
     };
-    let reading = reading(&words.accept, uses);
-    Some(StatusPlan { request: request?, reading, not_found: words.not_found.clone(), word, rules, message, progress, handles })
+    words.iter().enumerate().filter_map(rule).collect()
+}
+
+pub(super) fn progress_of(
+    checker: &mut Checker<'_>,
+    place: &Place,
+    words: &ProgressWords,
+    scope: &Scope,
+) -> Option<(Text, Option<Text>)> {
+    let total = checker.optional_text(&place.key("total"), words.total.as_deref(), scope);
+    Some((checker.text(&place.key("done"), &words.done, scope)?, total))
 }
 
 /// A second request, and the names that the texts after it know.
@@ -176,29 +199,39 @@ fn result(
     of_status: &Scope,
 ) -> Option<ResultPlan> {
     let (request, scope) = more(checker, place, words.request.as_ref(), of_job, of_status)?;
-    let text = checker.optional_text(&place.key("text"), words.text.as_deref(), &scope);
-    let data = words.data.as_ref().map(|tree| checker.tree(&place.key("data"), tree, &scope));
+    let output = output(checker, place, words, &scope);
+    let more = request.map(|request| (request, reading(&Codes::default(), |name| output.uses(name))));
+    Some(ResultPlan { more, output })
+}
+
+pub(super) fn output(checker: &mut Checker<'_>, place: &Place, words: &ResultWords, scope: &Scope) -> OutputPlan {
+    let text = checker.optional_text(&place.key("text"), words.text.as_deref(), scope);
+    let data = words.data.as_ref().map(|tree| checker.tree(&place.key("data"), tree, scope));
     let links = words.links.iter().enumerate().filter_map(|(nth, link)| {
         let place = place.key("links").index(nth);
-        let mime_type = checker.optional_text(&place.key("mime_type"), link.mime_type.as_deref(), &scope);
-        let description = checker.optional_text(&place.key("description"), link.description.as_deref(), &scope);
+        let mime_type = checker.optional_text(&place.key("mime_type"), link.mime_type.as_deref(), scope);
+        let description = checker.optional_text(&place.key("description"), link.description.as_deref(), scope);
         let (uri, name) =
-            (checker.text(&place.key("uri"), &link.uri, &scope), checker.text(&place.key("name"), &link.name, &scope));
+            (checker.text(&place.key("uri"), &link.uri, scope), checker.text(&place.key("name"), &link.name, scope));
         Some(LinkPlan { uri: uri?, name: name?, mime_type, description })
     });
-    let links: Vec<LinkPlan> = links.collect();
-    let uses = |name: &str| used(name, text.as_ref(), data.as_ref()) || links.iter().any(|link| link.uri.uses(name));
-    let more = request.map(|request| (request, reading(&Codes::default(), uses)));
-    Some(ResultPlan { more, text, data, links })
+    let links = links.collect();
+    OutputPlan { text, data, links }
 }
 
 fn failure(checker: &mut Checker<'_>, place: &Place, words: &Failure, of_job: &Scope, of_status: &Scope) -> Option<FailurePlan> {
     let (request, scope) = more(checker, place, words.request.as_ref(), of_job, of_status)?;
-    let message = checker.optional_text(&place.key("message"), words.message.as_deref(), &scope);
-    let code = checker.optional_text(&place.key("code"), words.code.as_deref(), &scope);
-    let data = words.data.as_ref().map(|tree| checker.tree(&place.key("data"), tree, &scope));
-    let more = request.map(|request| (request, reading(&Codes::default(), |name| used(name, message.as_ref(), data.as_ref()))));
-    Some(FailurePlan { more, message, code, data })
+    let reason = reason(checker, place, words, &scope);
+    let more = request.map(|request| (request, reading(&Codes::default(), |name| reason.uses(name))));
+    Some(FailurePlan { more, reason })
+}
+
+pub(super) fn reason(checker: &mut Checker<'_>, place: &Place, words: &Failure, scope: &Scope) -> ReasonPlan {
+    ReasonPlan {
+        message: checker.optional_text(&place.key("message"), words.message.as_deref(), scope),
+        code: checker.optional_text(&place.key("code"), words.code.as_deref(), scope),
+        data: words.data.as_ref().map(|tree| checker.tree(&place.key("data"), tree, scope)),
+    }
 }
 
 fn input(checker: &mut Checker<'_>, place: &Place, words: &Input, of_job: &Scope, of_status: &Scope) -> Option<InputPlan> {
@@ -230,10 +263,14 @@ fn input(checker: &mut Checker<'_>, place: &Place, words: &Input, of_job: &Scope
 
 /// A state that asks needs `input`, and `input` needs a state that asks.
 fn asks_and_answers(checker: &mut Checker<'_>, place: &Place, words: &Job) {
-    let asking = words.status.rules.iter().position(|rule| rule.state == StateWord::InputRequired);
+    let told = words.delivery.as_ref().and_then(|told| told.rules.as_deref()).unwrap_or_default();
+    let asking = |rules: &[Rule], section: &str| {
+        let nth = rules.iter().position(|rule| rule.state == StateWord::InputRequired)?;
+        Some(place.key(section).key("rules").index(nth).key("state"))
+    };
+    let asking = asking(&words.status.rules, "status").or_else(|| asking(told, "delivery"));
     match (asking, &words.input) {
-        (Some(nth), None) => {
-            let place = place.key("status").key("rules").index(nth).key("state");
+        (Some(place), None) => {
             checker.issues.add(place, "`input_required` needs an `input` section that says what is asked");
         }
         (None, Some(_)) => {
@@ -245,6 +282,25 @@ fn asks_and_answers(checker: &mut Checker<'_>, place: &Place, words: &Job) {
 
 fn reading(accept: &Codes, uses: impl Fn(&str) -> bool) -> Reading {
     Reading { accept: accept.clone(), body: uses("body"), text: uses("text") }
+}
+
+impl Rules {
+    fn uses(&self, name: &str) -> bool {
+        self.word.as_ref().is_some_and(|word| word.uses(name))
+            || self.list.iter().any(|rule| rule.when.as_ref().is_some_and(|when| when.uses(name)))
+    }
+}
+
+impl OutputPlan {
+    fn uses(&self, name: &str) -> bool {
+        used(name, self.text.as_ref(), self.data.as_ref()) || self.links.iter().any(|link| link.uri.uses(name))
+    }
+}
+
+impl ReasonPlan {
+    fn uses(&self, name: &str) -> bool {
+        used(name, self.message.as_ref(), self.data.as_ref())
+    }
 }
 
 fn used(name: &str, text: Option<&Text>, tree: Option<&Tree>) -> bool {

@@ -7,6 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use minijinja::value::{Object, Serde, Value};
 use minijinja::{Environment, Error, ErrorKind};
 
+use crate::json;
+
 /// Adds all of them.
 pub(crate) fn install(environment: &mut Environment<'static>) {
     environment.add_filter("optional", optional);
@@ -40,10 +42,9 @@ fn to_json(value: &Value) -> Result<String, Error> {
     serde_json::to_string(value).map_err(|_| wrong("`to_json` was given what is no JSON"))
 }
 
-/// A text that holds JSON, as a value.
+/// A text that holds JSON, as a value; read like a delivery, as it may be one in an envelope.
 fn from_json(text: &str) -> Result<Value, Error> {
-    let value: serde_json::Value =
-        serde_json::from_str(text).map_err(|_| wrong("`from_json` was given a text that is no JSON"))?;
+    let value = json::strict(text).map_err(|_| wrong("`from_json` was given a text that is no JSON, or has a name twice"))?;
     Ok(Value::from(Serde(value)))
 }
 

@@ -23,6 +23,8 @@ enum Arguments {
 const EVERYWHERE: [&str; 4] = ["key", "now", "started_at", "tool"];
 /// What an answer is made of.
 const ANSWER: [&str; 4] = ["body", "code", "headers", "text"];
+/// What a delivery is made of.
+const DELIVERY: [&str; 2] = ["body", "text"];
 
 impl Scope {
     /// What every request knows.
@@ -51,6 +53,11 @@ impl Scope {
     pub(crate) fn with_answer(mut self) -> Self {
         self.names.extend(ANSWER);
         self
+    }
+
+    /// What the texts know that open a delivery: nothing but what was delivered.
+    pub(crate) fn delivery() -> Self {
+        Self { names: DELIVERY.into(), ..Self::default() }
     }
 
     /// With one more name.
@@ -84,6 +91,9 @@ impl Scope {
                     )),
                     (Some(step), _) => Some(format!("`job.{step}` does not exist; a job has `id` and `handles`")),
                 }
+            }
+            ("callback", Some(step), _) if self.names.contains("callback") && step != "url" => {
+                Some(format!("`callback.{step}` does not exist; a callback has `url`"))
             }
             (first, ..) if self.names.contains(first) => None,
             (first, ..) => Some(format!("`{first}` does not exist here; here exist {}", list(self.all().into_iter()))),

@@ -224,8 +224,12 @@ impl CheckedAdapter for Factory {
         false
     }
 
+    fn reads_deliveries(&self) -> bool {
+        self.claims.webhook
+    }
+
     fn pushed_only(&self, _: &str) -> bool {
-        false
+        self.claims.pushed_only
     }
 }
 

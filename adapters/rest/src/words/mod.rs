@@ -9,6 +9,10 @@ use serde_json::Value;
 
 use crate::codes::Codes;
 
+mod delivery;
+
+pub use delivery::{Delivery, Parse, Told};
+
 /// A provider section of `adapter: rest`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,6 +36,8 @@ pub struct Provider {
     /// A template for the provider's own sentence in an answer that refuses something, for example
     /// `{{ body.error.message }}`. Addresses, long tokens and credentials are taken out of it before anyone sees it.
     pub error_message: Option<String>,
+    /// How the provider's deliveries are read. Without it a delivery means nothing to the tools.
+    pub delivery: Option<Delivery>,
 }
 
 fn thirty_seconds() -> HumanDuration {
@@ -100,6 +106,8 @@ pub struct Job {
     pub cancel: Option<Cancel>,
     /// What a job that waits for a person asks, and where its answer goes.
     pub input: Option<Input>,
+    /// Where a delivery differs from a status answer.
+    pub delivery: Option<Told>,
 }
 
 /// One HTTP request. Texts are templates; a text that is exactly one `{{ expression }}` keeps the type of its value.
@@ -132,7 +140,7 @@ pub struct Request {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submit {
-    /// The request. It knows `args` and `key`.
+    /// The request. It knows `args`, `key` and `callback.url`: the address where the provider may deliver what happens to this job.
     pub request: Request,
     /// Status codes that mean "taken". Without it: 2xx.
     #[serde(default)]
@@ -189,8 +197,8 @@ fn not_found() -> Codes {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
-    /// The request. It knows `job` and `key`.
-    pub request: Request,
+    /// The request. It knows `job` and `key`. Without it the job is never looked at, and its deliveries alone tell of it.
+    pub request: Option<Request>,
     /// Status codes whose answers the rules read. Without it: 2xx. An answer with another code, or with a code beyond 2xx
     /// that no rule matches, is a failed look and means what HTTP says.
     #[serde(default)]

@@ -1,0 +1,143 @@
+//! The words of deliveries: how the provider's are opened, and what each tool makes of them.
+
+use jobgate_adapter_api::Place;
+
+use super::Checker;
+use super::tool::{self, Scopes};
+use crate::language::{Scope, Text};
+use crate::plan::{DeliveryPlan, FailurePlan, ResultPlan, Rules, StatusPlan, ToldPlan};
+use crate::words::{Delivery, Job, Request, Told};
+
+/// The provider's `delivery:`.
+pub(super) fn check(checker: &mut Checker<'_>, place: &Place, words: &Delivery) -> Option<DeliveryPlan> {
+    let scope = Scope::delivery();
+    let of_entry = of_entry(words);
+    let when = words.when.as_ref().and_then(|source| checker.condition(&place.key("when"), source, &scope));
+    let jobs = words.jobs.as_ref().and_then(|source| value(checker, &place.key("jobs"), source, &scope, "{{ body.events }}"));
+    let id = words.job.as_ref().and_then(|source| value(checker, &place.key("job"), source, &of_entry, "{{ body.id }}"));
+    let body = words.body.as_ref().and_then(|source| value(checker, &place.key("body"), source, &of_entry, "{{ body.data }}"));
+    if words.job.is_none() && words.jobs.is_none() {
+        let message = "nothing says which job a delivery tells of: it needs `job`, or `jobs` for a list of them";
+        checker.issues.add_with_hint(place.clone(), message, "job: \"{{ body.id }}\"");
+    }
+    let complete = when.is_some() == words.when.is_some()
+        && jobs.is_some() == words.jobs.is_some()
+        && id.is_some() == words.job.is_some()
+        && body.is_some() == words.body.is_some();
+    complete.then_some(DeliveryPlan { parse: words.parse, when, jobs, id, body })
+}
+
+/// What `job` and `body` know.
+fn of_entry(words: &Delivery) -> Scope {
+    if words.jobs.is_some() { Scope::delivery().with("item") } else { Scope::delivery() }
+}
+
+/// A text that has to take its value from the delivery.
+fn value(checker: &mut Checker<'_>, place: &Place, source: &str, scope: &Scope, example: &str) -> Option<Text> {
+    if !source.contains("{{") && !source.contains("{%") {
+        let message = format!("`{source}` is the same for every delivery; a value of the delivery is written in braces");
+        checker.issues.add_with_hint(place.clone(), message, format!("\"{example}\""));
+        return None;
+    }
+    checker.text(place, source, scope)
+}
+
+/// What a tool makes of deliveries; `None` where the provider's cannot be read.
+pub(super) fn told(
+    checker: &mut Checker<'_>,
+    place: &Place,
+    provider: Option<&Delivery>,
+    job: &Job,
+    scopes: &Scopes,
+    plans: (&StatusPlan, &ResultPlan, &FailurePlan),
+) -> Option<ToldPlan> {
+    let pushed_only = job.status.request.is_none();
+    if pushed_only {
+        needs_a_delivery(checker, place, provider, job);
+    } else if provider.is_none() && job.delivery.is_some() {
+        let message = "the provider has no `delivery` section that says which job a delivery tells of";
+        checker.issues.add_with_hint(place.key("delivery"), message, "delivery: { job: \"{{ body.id }}\" }");
+    }
+    let provider = provider?;
+    let (status, result, failure) = plans;
+    let own = job.delivery.as_ref();
+    let place_of_own = place.key("delivery");
+    let body = own
+        .and_then(|own| own.body.as_ref())
+        .and_then(|source| value(checker, &place_of_own.key("body"), source, &of_entry(provider), "{{ body.data }}"));
+    let rules = match own {
+        Some(own) => rules(checker, &place_of_own, own, scopes, &status.rules),
+        None => status.rules.clone(),
+    };
+    let of_delivery = scopes.status.clone().with("delivery");
+    let output = match own.and_then(|own| own.result.as_ref()) {
+        Some(words) => {
+            let place = place_of_own.key("result");
+            asks_nobody(checker, &place, words.request.as_ref(), "data: \"{{ body.output }}\"");
+            Some(tool::output(checker, &place, words, &of_delivery))
+        }
+        None => result.more.is_none().then(|| result.output.clone()),
+    };
+    let reason = match own.and_then(|own| own.failure.as_ref()) {
+        Some(words) => {
+            let place = place_of_own.key("failure");
+            asks_nobody(checker, &place, words.request.as_ref(), "message: \"{{ body.error }}\"");
+            Some(tool::reason(checker, &place, words, &of_delivery))
+        }
+        None => failure.more.is_none().then(|| failure.reason.clone()),
+    };
+    Some(ToldPlan { body, rules, output, reason })
+}
+
+fn asks_nobody(checker: &mut Checker<'_>, place: &Place, request: Option<&Request>, example: &str) {
+    if request.is_some() {
+        let message = "a delivery is read without asking anybody, so there is no second request";
+        checker.issues.add_with_hint(place.key("request"), message, example);
+    }
+}
+
+/// The tool's own rules; what they do not say is as in `status`.
+fn rules(checker: &mut Checker<'_>, place: &Place, own: &Told, scopes: &Scopes, status: &Rules) -> Rules {
+    let scope = scopes.status.clone().with("delivery");
+    let word = checker.optional_text(&place.key("word"), own.word.as_deref(), &scopes.answer.clone().with("delivery"));
+    let word = word.or_else(|| status.word.clone());
+    let list = match &own.rules {
+        Some(words) => tool::rules(checker, place, words, word.is_some(), &scope),
+        None => status.list.clone(),
+    };
+    let message = checker.optional_text(&place.key("message"), own.message.as_deref(), &scope);
+    let progress = match &own.progress {
+        Some(words) => tool::progress_of(checker, &place.key("progress"), words, &scope),
+        None => status.progress.clone(),
+    };
+    let handles = match &own.handles {
+        Some(words) => checker.texts(&place.key("handles"), words, &scope),
+        None => status.handles.clone(),
+    };
+    Rules { word, list, message: message.or_else(|| status.message.clone()), progress, handles }
+}
+
+/// A job that nobody can look at lives by its deliveries: they must say everything.
+fn needs_a_delivery(checker: &mut Checker<'_>, place: &Place, provider: Option<&Delivery>, job: &Job) {
+    if provider.is_none() {
+        let message = "a status without a `request` needs the provider's `delivery`, which says how its deliveries are read";
+        checker.issues.add_with_hint(place.key("status"), message, "request: { path: \"/jobs/{{ job.id }}\" }");
+    }
+    let own = job.delivery.as_ref();
+    let result = job.result.request.is_some() && own.is_none_or(|own| own.result.is_none());
+    let failure = job.failure.request.is_some() && own.is_none_or(|own| own.failure.is_none());
+    for (name, asks, example) in
+        [("result", result, "data: \"{{ body.output }}\""), ("failure", failure, "message: \"{{ body.error }}\"")]
+    {
+        if asks {
+            let message = format!(
+                "a job without a status request ends by a delivery, which is read without asking anybody: what its `{name}` says has to be in it"
+            );
+            checker.issues.add_with_hint(place.key(name).key("request"), message, example);
+        }
+    }
+    if job.input.is_some() {
+        let message = "before an answer is handed over the job is looked at, so a job that asks needs `status.request`";
+        checker.issues.add_with_hint(place.key("input"), message, "request: { path: \"/jobs/{{ job.id }}\" }");
+    }
+}
