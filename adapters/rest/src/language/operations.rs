@@ -19,7 +19,7 @@ static METHODS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\.\s*([A-Za-z_]\w*)
 pub(super) fn problem(environment: &Environment<'_>, source: &str) -> Option<String> {
     let tags: Vec<&str> =
         TAGS.captures_iter(source).filter_map(|tag| Some(tag.get(1).or_else(|| tag.get(2))?.as_str())).collect();
-    let code = if tags.is_empty() { source.to_owned() } else { tags.join("\n") };
+    let code = if tags.is_empty() { source.to_owned() } else { tags.join("\n;\n") };
     let code = LITERALS.replace_all(&code, "''");
     let unknown = |probe: String, kind| {
         let expression = environment.compile_expression_owned(probe).ok()?;
@@ -59,6 +59,7 @@ mod tests {
             ("body.a | selectattr('x', 'defined') | map(attribute='y') | first", None),
             ("word is not startingwith 'fail' and body.a | length > 2", None),
             ("body.text == 'a | nosuch is nosuch x.y()'", None),
+            ("{{ body.a }} {{ (body.b | first).c }}", None),
             ("a | plain text | with {{ body.pipe | upper }}", None),
         ] {
             let found = problem(&environment, source);
