@@ -1,6 +1,7 @@
-//! Where tasks live: the contract of every store. The clauses S1–S22 are the tests in `tests/store_contract`.
+//! Where tasks live: the contract of every store. The clauses S1–S26 are the tests in `tests/store_contract`.
 
 mod agenda;
+mod delivery;
 mod error;
 mod memory;
 mod record;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+pub use delivery::{Addressee, DeadLetter, DeliveryId, Intake, MOST_DEAD, MOST_PARKED, NoDelivery, Parked, ParkedKey, Taken};
 pub use error::StoreError;
 pub use memory::MemoryStore;
 
@@ -45,7 +47,8 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     async fn get_for(&self, scope: &Scope, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError>;
 
     /// Replaces a task if it is still at `expected`, together with its index entries and audit entries, and ends the claim on
-    /// it. Durable when it returns (S4). Of many commits at one revision exactly one wins (S5).
+    /// it. Durable when it returns (S4). Of many commits at one revision exactly one wins (S5). What it unparks goes in the same step;
+    /// what is not there any more is no obstacle (S25).
     ///
     /// # Errors
     /// [`StoreError::Stale`] when the task is at another revision or gone; then nothing happened.
@@ -111,6 +114,42 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     /// 32 random bytes under `name`, made at the first call and the same ever after, also for two callers at once (S14).
     async fn seed(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32], StoreError>;
 
+    /// Records a delivery together with all that it does, in one step or not at all. Durable when it returns. Of several copies,
+    /// however many come at once, one is the first; that is remembered until [`Intake::keep_until`] at least (S23, requirement J2).
+    ///
+    /// Nothing is parked for a job that a task of this provider has by now, nor for a task that waits for no job: whoever binds a
+    /// job and then looks at what is parked for it misses nothing (S24, requirement J3). Past [`MOST_PARKED`] of one provider the
+    /// oldest goes, past [`MOST_DEAD`] the oldest dead letter.
+    ///
+    /// A dead letter that is tried again is taken if it is still laid aside, and is a repeat otherwise.
+    ///
+    /// # Errors
+    /// [`StoreError::Stale`] when one of the tasks is at another revision or gone, or is changed twice; then nothing happened.
+    async fn take(&self, intake: Intake) -> Result<Taken, StoreError>;
+
+    /// Whether a delivery was taken, durably: a look that spares repeats their work. The answer that counts is that of
+    /// [`TaskStore::take`].
+    async fn was_taken(&self, id: &DeliveryId) -> Result<bool, StoreError>;
+
+    /// What is parked for a job or a task, oldest first (S25).
+    async fn parked(&self, provider: &ProviderName, addressee: &Addressee) -> Result<Vec<Parked>, StoreError>;
+
+    /// All that is parked, `limit` at most, in no order.
+    async fn all_parked(&self, limit: usize) -> Result<Vec<Parked>, StoreError>;
+
+    /// The dead letters, newest first, `limit` at most.
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError>;
+
+    /// One dead letter.
+    async fn dead_letter(&self, id: &DeliveryId) -> Result<Option<DeadLetter>, StoreError>;
+
+    /// Removes dead letters; gives how many there were.
+    async fn drop_dead(&self, ids: &[DeliveryId]) -> Result<usize, StoreError>;
+
+    /// Forgets deliveries whose time to be remembered has passed at `now`, and removes those that were parked for long enough, up to
+    /// `limit` of each; gives the parked ones (S26).
+    async fn forget(&self, now: Timestamp, limit: usize) -> Result<Vec<ParkedKey>, StoreError>;
+
     /// Waits for all that was acknowledged to be on disk and lets go of the store's lock. Later calls fail with
     /// [`StoreError::Closed`] (S17).
     async fn close(&self) -> Result<(), StoreError>;
@@ -134,10 +173,12 @@ pub struct Commit {
     pub next: Task,
     /// What happened, oldest first; at least one.
     pub entries: Vec<AuditEntry>,
+    /// Parked deliveries that it makes use of.
+    pub unpark: Vec<ParkedKey>,
 }
 
 impl Commit {
-    /// Applies `events` one after the other to `task`.
+    /// Applies `events` one after the other to `task`; unparks nothing.
     ///
     /// # Errors
     /// When the state does not take one of them.
@@ -148,7 +189,7 @@ impl Commit {
             next = next.apply(event, at)?;
             entries.push(AuditEntry::of(&next, event, cause, at));
         }
-        Ok(Self { expected: task.revision, next, entries })
+        Ok(Self { expected: task.revision, next, entries, unpark: Vec::new() })
     }
 }
 

@@ -11,7 +11,10 @@ use async_trait::async_trait;
 use jobgate::domain::{
     CallerKey, Cause, Principal, ProviderName, RequestName, Revision, Scope, Task, TaskId, Timestamp, ToolName,
 };
-use jobgate::store::{AuditEntry, Commit, Created, ListQuery, StoreError, TaskStore};
+use jobgate::store::{
+    Addressee, AuditEntry, Commit, Created, DeadLetter, DeliveryId, Intake, ListQuery, Parked, ParkedKey, StoreError, Taken,
+    TaskStore,
+};
 use rustix::process::{Signal, getpid, kill_process};
 
 /// Where to die: right before or right after the nth durable step of this process, counted from 1.
@@ -70,6 +73,41 @@ impl TaskStore for Struck {
         let committed = self.inner.commit(commit).await;
         self.die_if(nth, true);
         committed
+    }
+
+    async fn take(&self, intake: Intake) -> Result<Taken, StoreError> {
+        let nth = self.step("taken");
+        let taken = self.inner.take(intake).await;
+        self.die_if(nth, true);
+        taken
+    }
+
+    async fn was_taken(&self, id: &DeliveryId) -> Result<bool, StoreError> {
+        self.inner.was_taken(id).await
+    }
+
+    async fn parked(&self, provider: &ProviderName, addressee: &Addressee) -> Result<Vec<Parked>, StoreError> {
+        self.inner.parked(provider, addressee).await
+    }
+
+    async fn all_parked(&self, limit: usize) -> Result<Vec<Parked>, StoreError> {
+        self.inner.all_parked(limit).await
+    }
+
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError> {
+        self.inner.dead_letters(limit).await
+    }
+
+    async fn dead_letter(&self, id: &DeliveryId) -> Result<Option<DeadLetter>, StoreError> {
+        self.inner.dead_letter(id).await
+    }
+
+    async fn drop_dead(&self, ids: &[DeliveryId]) -> Result<usize, StoreError> {
+        self.inner.drop_dead(ids).await
+    }
+
+    async fn forget(&self, now: Timestamp, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
+        self.inner.forget(now, limit).await
     }
 
     async fn get(&self, id: &TaskId) -> Result<Option<Arc<Task>>, StoreError> {

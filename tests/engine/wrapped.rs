@@ -33,6 +33,16 @@ macro_rules! wrapped_store {
             purge(tasks: &[(jobgate::domain::TaskId, jobgate::domain::Revision)]) -> usize;
             count_live(owner: &jobgate::domain::Principal) -> usize;
             seed(name: &str, fresh: [u8; 32]) -> [u8; 32];
+            take(intake: jobgate::store::Intake) -> jobgate::store::Taken;
+            was_taken(id: &jobgate::store::DeliveryId) -> bool;
+            parked(
+                provider: &jobgate::domain::ProviderName, addressee: &jobgate::store::Addressee
+            ) -> Vec<jobgate::store::Parked>;
+            all_parked(limit: usize) -> Vec<jobgate::store::Parked>;
+            dead_letters(limit: usize) -> Vec<jobgate::store::DeadLetter>;
+            dead_letter(id: &jobgate::store::DeliveryId) -> Option<jobgate::store::DeadLetter>;
+            drop_dead(ids: &[jobgate::store::DeliveryId]) -> usize;
+            forget(now: jobgate::domain::Timestamp, limit: usize) -> Vec<jobgate::store::ParkedKey>;
             close() -> ();
         }
     };

@@ -1,8 +1,9 @@
-//! The clauses S1–S22 of `TaskStore`, one test for each clause and store. A further store joins with a [`Harness`] alone.
+//! The clauses S1–S26 of `TaskStore`, one test for each clause and store. A further store joins with a [`Harness`] alone.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 mod claims;
 mod create;
+mod deliveries;
 mod lists;
 mod model;
 mod names;
@@ -128,6 +129,16 @@ clauses! {
         names::s21_a_request_finds_its_task,
         names::s22_a_call_joins_the_running_task,
         names::s22_two_at_once_make_one_task,
+        deliveries::s23_a_repeat_has_no_effect,
+        deliveries::s23_of_many_copies_at_once_one_is_the_first,
+        deliveries::s23_a_stale_change_leaves_nothing_recorded,
+        deliveries::s24_nothing_is_parked_for_a_job_that_is_there,
+        deliveries::s24_nothing_is_missed_between_parking_and_binding,
+        deliveries::s25_what_is_parked_goes_with_the_commit_that_uses_it,
+        deliveries::s25_dead_letters_wait_for_somebody,
+        deliveries::s23_a_dead_letter_can_be_taken_once_more,
+        deliveries::s26_what_is_over_is_forgotten,
+        deliveries::s25_the_oldest_go_where_there_are_too_many,
         rest::s11_the_audit_trail_is_whole_and_in_order,
         rest::s12_a_purged_task_leaves_nothing_behind,
         rest::s12_a_task_that_moved_on_is_not_purged,

@@ -75,7 +75,7 @@ pub(crate) fn change(task: &Task, edit: impl FnOnce(&mut Task)) -> Commit {
     edit(&mut next);
     next.revision = task.revision.next();
     let entries = vec![entry(&next, "changed")];
-    Commit { expected: task.revision, next, entries }
+    Commit { expected: task.revision, next, entries, unpark: Vec::new() }
 }
 
 pub(crate) fn entry(task: &Task, event: &str) -> AuditEntry {

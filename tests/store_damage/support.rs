@@ -52,7 +52,7 @@ pub(crate) fn ended(task: &Task) -> Commit {
     next.due_at = None;
     next.revision = task.revision.next();
     let entries = vec![AuditEntry::created(&next, &Cause::Poll)];
-    Commit { expected: task.revision, next, entries }
+    Commit { expected: task.revision, next, entries, unpark: Vec::new() }
 }
 
 pub(crate) fn options(dir: &Path) -> SledOptions {

@@ -128,7 +128,7 @@ async fn write_one(store: &SledStore, number: u64, sizes: Sizes, acks: &Mutex<im
     for steps in 1..=2 {
         let next = after(number, steps, sizes);
         let entries = vec![AuditEntry::created(&next, &Cause::Poll)];
-        let commit = Commit { expected: after(number, steps - 1, sizes).revision, next, entries };
+        let commit = Commit { expected: after(number, steps - 1, sizes).revision, next, entries, unpark: Vec::new() };
         store.commit(commit).await.unwrap();
         acknowledge(steps);
     }

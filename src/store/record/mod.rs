@@ -4,6 +4,7 @@
 //! own, which the record names by hash and length. The form in an export is the same with nothing moved out.
 
 mod audit;
+mod delivery;
 mod names;
 mod parts;
 mod task;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub(super) use audit::{decode_audit, encode_audit};
+pub(super) use delivery::{FetchBody, Slip, SlipHead, decode_dead, decode_head, decode_parked, encode_dead, encode_parked};
 pub(super) use words::{hex, hex32, unhex};
 
 use self::task::TaskV1;

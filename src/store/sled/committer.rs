@@ -7,16 +7,16 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::db::{Db, Unwritten};
 use super::disk::free_bytes;
-use super::group::{Decided, Group, Prepared};
+use super::group::{Counts, Decided, Group, Over, Prepared, PreparedCommit, PreparedIntake};
 use super::keys;
 use super::layout::Layout;
 use super::lock::Lock;
 use super::meta::Meta;
 use super::open::read;
 use super::options::SledOptions;
-use super::view::{Change, View};
+use super::view::{Change, Start, View};
 use crate::domain::{Revision, Task, TaskId, Timestamp};
-use crate::store::{AuditEntry, Created, StoreError};
+use crate::store::{AuditEntry, Created, DeliveryId, ParkedKey, StoreError, Taken};
 
 /// The most changes in one group: more would make the first of them wait for too long.
 const GROUP: usize = 256;
@@ -33,7 +33,10 @@ type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 #[derive(Debug)]
 pub(super) enum Op {
     Create { new: Prepared, claimed_until: Option<Timestamp>, audit: AuditEntry, reply: Reply<Created> },
-    Commit { expected: Revision, next: Prepared, audit: Vec<AuditEntry>, reply: Reply<Arc<Task>> },
+    Commit { commit: PreparedCommit, reply: Reply<Arc<Task>> },
+    Take { intake: PreparedIntake, reply: Reply<Taken> },
+    DropDead { ids: Vec<DeliveryId>, reply: Reply<usize> },
+    Forget { now: Timestamp, over: Over, reply: Reply<Vec<ParkedKey>> },
     Purge { tasks: Vec<(TaskId, Revision)>, reply: Reply<usize> },
     Seed { name: String, fresh: [u8; 32], reply: Reply<[u8; 32]> },
     Close { reply: Reply<()> },
@@ -44,8 +47,8 @@ impl Op {
     const fn needs(&self) -> u64 {
         match self {
             Self::Create { .. } => 4,
-            Self::Commit { .. } | Self::Seed { .. } => 2,
-            Self::Purge { .. } => 1,
+            Self::Commit { .. } | Self::Take { .. } | Self::Seed { .. } => 2,
+            Self::Purge { .. } | Self::DropDead { .. } | Self::Forget { .. } => 1,
             Self::Close { .. } => 0,
         }
     }
@@ -55,6 +58,9 @@ impl Op {
         match self {
             Self::Create { reply, .. } => drop(reply.send(Err(error))),
             Self::Commit { reply, .. } => drop(reply.send(Err(error))),
+            Self::Take { reply, .. } => drop(reply.send(Err(error))),
+            Self::DropDead { reply, .. } => drop(reply.send(Err(error))),
+            Self::Forget { reply, .. } => drop(reply.send(Err(error))),
             Self::Purge { reply, .. } => drop(reply.send(Err(error))),
             Self::Seed { reply, .. } => drop(reply.send(Err(error))),
             Self::Close { reply } => drop(reply.send(Err(error))),
@@ -76,6 +82,8 @@ pub(super) struct Committer {
     pub(super) options: SledOptions,
     /// The counts of what is on disk.
     pub(super) meta: Meta,
+    /// How many deliveries are kept on disk.
+    pub(super) counts: Counts,
     /// What a write that failed has left; nothing is written until it is settled.
     pub(super) failed: Option<Failed>,
 }
@@ -142,9 +150,9 @@ impl Committer {
         }
         let mut answers = Vec::with_capacity(ops.len());
         let written = view.with_db(|db| {
-            let mut group = Group::new(&view, db, self.meta);
+            let mut group = Group::new(&view, db, self.meta, &self.counts);
             answers.extend(ops.into_iter().map(|(_, op)| decide(&mut group, op)));
-            let Some(decided) = group.decided() else { return Ok(()) };
+            let decided = group.decided();
             self.write(db, decided)
         });
         if written.is_err() && self.failed.as_ref().is_some_and(|failed| failed.disk_was_full) {
@@ -162,8 +170,9 @@ impl Committer {
         let Some(failed) = &mut self.failed else { return };
         drop(self.view.take_db(failed.error.clone()));
         let layout = Layout::at(&self.options.path);
-        match Db::open(&layout.live(), self.options.cache_bytes).and_then(|db| Ok((read(&db)?.meta, db))) {
-            Ok((meta, db)) => {
+        match Db::open(&layout.live(), self.options.cache_bytes).and_then(|db| Ok((read(&db)?, db))) {
+            Ok((Start { meta, counts, .. }, db)) => {
+                self.counts = counts;
                 if meta.seq == self.meta.seq {
                     self.view.unhide();
                     failed.settled = true;
@@ -213,26 +222,29 @@ impl Committer {
     }
 
     fn write(&mut self, db: &Db, decided: Decided) -> Result<(), StoreError> {
-        let Decided { batch, meta, changes, before, dropped, pins } = decided;
-        self.view.hide(before);
-        if let Err(unwritten) = db.write(batch) {
-            // What was before stays what readers see: the database may hold a part of the group, and may not.
-            tracing::error!(error = %unwritten.error, "the store cannot write");
-            let disk_was_full = unwritten.disk_was_full;
-            let error = in_words(unwritten);
-            self.failed = Some(Failed { error: error.clone(), changes, meta, disk_was_full, settled: false });
-            return Err(error);
+        let Decided { batch, meta, counts, changes, before, taken, dropped, pins } = decided;
+        if let Some(batch) = batch {
+            self.view.hide(before, taken);
+            if let Err(unwritten) = db.write(batch) {
+                // What was before stays what readers see: the database may hold a part of the group, and may not.
+                tracing::error!(error = %unwritten.error, "the store cannot write");
+                let disk_was_full = unwritten.disk_was_full;
+                let error = in_words(unwritten);
+                self.failed = Some(Failed { error: error.clone(), changes, meta, disk_was_full, settled: false });
+                return Err(error);
+            }
+            db.mark(meta.seq);
+            self.meta = meta;
+            self.counts.include(counts);
+            self.view.show(&changes, meta);
+            if meta.seq.is_multiple_of(GROUPS_PER_LOOK) {
+                db.look_for_blobs();
+            }
         }
-        db.mark(meta.seq);
-        self.meta = meta;
-        self.view.show(&changes, meta);
         drop(pins);
         for body in &dropped {
             // A body that cannot be looked up stays.
             self.view.bodies.remove(body, || keys::is_needed(db, &body.hash).unwrap_or(true));
-        }
-        if meta.seq.is_multiple_of(GROUPS_PER_LOOK) {
-            db.look_for_blobs();
         }
         Ok(())
     }
@@ -241,7 +253,10 @@ impl Committer {
 fn decide(group: &mut Group<'_>, op: Op) -> Answer {
     match op {
         Op::Create { new, claimed_until, audit, reply } => answer(reply, group.create(new, claimed_until, &[audit])),
-        Op::Commit { expected, next, audit, reply } => answer(reply, group.commit(expected, next, &audit)),
+        Op::Commit { commit, reply } => answer(reply, group.commit(commit)),
+        Op::Take { intake, reply } => answer(reply, group.take(intake)),
+        Op::DropDead { ids, reply } => answer(reply, group.drop_dead(&ids)),
+        Op::Forget { now, over, reply } => answer(reply, group.forget(now, over)),
         Op::Purge { tasks, reply } => {
             let purged = tasks.iter().try_fold(0, |count, (id, revision)| Ok(count + usize::from(group.purge(*id, *revision)?)));
             answer(reply, purged)

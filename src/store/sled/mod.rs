@@ -10,6 +10,7 @@ mod build;
 mod committer;
 mod compact;
 mod db;
+mod deliveries;
 mod disk;
 mod export;
 mod group;
@@ -34,14 +35,20 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{mpsc, oneshot};
 
+use self::body::Pin;
 use self::committer::Op;
 use self::db::{Db, Rows, corrupt};
-use self::group::Prepared;
+use self::group::{Prepared, PreparedCommit, PreparedIntake};
 use self::view::{View, lock};
-use super::{AuditEntry, Commit, Created, ListQuery, StoreError, TaskStore};
+use super::{
+    Addressee, AuditEntry, Commit, Created, DeadLetter, DeliveryId, Intake, ListQuery, Parked, ParkedKey, StoreError, Taken,
+    TaskStore,
+};
 use crate::domain::{
     CallerKey, Cause, Clock, Principal, ProviderName, RequestName, Revision, Scope, Task, TaskId, Timestamp, ToolName,
 };
+
+use super::record::BodyRef;
 
 pub use compact::compact;
 pub use export::Exported;
@@ -51,6 +58,9 @@ pub use verify::{VerifyReport, verify};
 
 /// How many changes may wait for the committer before callers wait, too.
 const QUEUE: usize = 4096;
+
+/// How many deliveries are forgotten in one step.
+const FORGET: usize = 500;
 
 /// Tasks in a data folder that this process holds alone.
 pub struct SledStore {
@@ -121,11 +131,16 @@ impl SledStore {
     /// Brings a task into its stored form; its bodies are on the disk then.
     async fn prepare(&self, task: Task) -> Result<Prepared, StoreError> {
         let (mut prepared, bodies) = Prepared::of(task);
-        if !bodies.is_empty() {
-            let write = move |view: &View, _: &Db| bodies.iter().map(|(body, bytes)| view.bodies.write(body, bytes)).collect();
-            prepared.pins = self.blocking(write).await?;
-        }
+        prepared.pins = self.pinned(bodies).await?;
         Ok(prepared)
+    }
+
+    /// Puts bodies on the disk.
+    async fn pinned(&self, bodies: Vec<(BodyRef, Vec<u8>)>) -> Result<Vec<Pin>, StoreError> {
+        if bodies.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.blocking(move |view, _| bodies.iter().map(|(body, bytes)| view.bodies.write(body, bytes)).collect()).await
     }
 
     /// The task that the row `key` holds, as far as it is on disk.
@@ -203,9 +218,9 @@ impl TaskStore for SledStore {
     }
 
     async fn commit(&self, commit: Commit) -> Result<Arc<Task>, StoreError> {
-        let Commit { expected, next, entries: audit } = commit;
-        let next = self.prepare(next).await?;
-        self.write(|reply| Op::Commit { expected, next, audit, reply }).await
+        let (mut commit, bodies) = PreparedCommit::of(commit);
+        commit.next.pins = self.pinned(bodies).await?;
+        self.write(|reply| Op::Commit { commit, reply }).await
     }
 
     async fn claim_due(
@@ -312,6 +327,56 @@ impl TaskStore for SledStore {
     async fn seed(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32], StoreError> {
         let name = name.to_owned();
         self.write(|reply| Op::Seed { name, fresh, reply }).await
+    }
+
+    async fn take(&self, intake: Intake) -> Result<Taken, StoreError> {
+        let (mut intake, bodies) = PreparedIntake::of(intake);
+        intake.pins = self.pinned(bodies).await?;
+        self.write(|reply| Op::Take { intake, reply }).await
+    }
+
+    async fn was_taken(&self, id: &DeliveryId) -> Result<bool, StoreError> {
+        let id = *id;
+        self.blocking(move |view, db| view.was_taken(db, id)).await
+    }
+
+    async fn parked(&self, provider: &ProviderName, addressee: &Addressee) -> Result<Vec<Parked>, StoreError> {
+        let (provider, addressee) = (provider.clone(), addressee.clone());
+        self.blocking(move |view, db| deliveries::parked(view, db, &provider, &addressee)).await
+    }
+
+    async fn all_parked(&self, limit: usize) -> Result<Vec<Parked>, StoreError> {
+        self.blocking(move |view, db| deliveries::all_below(view, db, b"p", limit)).await
+    }
+
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError> {
+        self.blocking(move |view, db| deliveries::dead_letters(view, db, limit)).await
+    }
+
+    async fn dead_letter(&self, id: &DeliveryId) -> Result<Option<DeadLetter>, StoreError> {
+        let id = *id;
+        self.blocking(move |view, db| deliveries::dead_letter(view, db, id)).await
+    }
+
+    async fn drop_dead(&self, ids: &[DeliveryId]) -> Result<usize, StoreError> {
+        let ids = ids.to_vec();
+        self.write(|reply| Op::DropDead { ids, reply }).await
+    }
+
+    async fn forget(&self, now: Timestamp, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
+        let mut names = Vec::new();
+        let mut left = limit;
+        // In steps, so that no other change waits for long.
+        while left > 0 {
+            let step = left.min(FORGET);
+            let over = self.blocking(move |view, db| deliveries::over(view, db, now, step)).await?;
+            let found = over.taken.len().max(over.parked.len());
+            if found > 0 {
+                names.extend(self.write(|reply| Op::Forget { now, over, reply }).await?);
+            }
+            left = if found < step { 0 } else { left - step };
+        }
+        Ok(names)
     }
 
     async fn close(&self) -> Result<(), StoreError> {

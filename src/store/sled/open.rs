@@ -53,9 +53,9 @@ pub(super) fn open(options: SledOptions, clock: Arc<dyn Clock>) -> Result<Opened
     }
     report.live_tasks = start.meta.count(Status::Working) + start.meta.count(Status::InputRequired);
     let bodies = Bodies::open(layout.bodies()).map_err(|error| unavailable("cannot make the folder of bodies", &error))?;
-    let meta = start.meta;
+    let (meta, counts) = (start.meta, std::mem::take(&mut start.counts));
     let view = Arc::new(View::new(db, bodies, options.task_cache_bytes, start));
-    let committer = Committer { view: view.clone(), lock: held, options: options.clone(), meta, failed: None };
+    let committer = Committer { view: view.clone(), lock: held, options: options.clone(), meta, counts, failed: None };
     let (ops, taken) = mpsc::channel(QUEUE);
     let thread = thread::Builder::new().name("jobgate-store".to_owned()).spawn(move || committer.run(taken));
     let thread = thread.map_err(|error| unavailable("cannot start the writing thread", &error))?;
@@ -104,6 +104,12 @@ pub(super) fn read(db: &Db) -> Result<Start, StoreError> {
         }
         if let Some(due) = watch.due {
             start.agenda.add(&watch.provider, due, id, None);
+        }
+    }
+    for order in [keys::PARKED_IN_ORDER, keys::DEAD_IN_ORDER] {
+        for row in db.rows(order) {
+            let slip = keys::slip_of(&row?.0).ok_or_else(|| damaged("an order of deliveries cannot be read"))?;
+            start.counts.add(&slip, 1);
         }
     }
     for status in [Status::Working, Status::InputRequired] {

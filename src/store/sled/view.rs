@@ -1,6 +1,6 @@
 //! What readers see: the durable state, through a cache that the committer keeps coherent.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use quick_cache::Weighter;
@@ -9,12 +9,13 @@ use sled::IVec;
 
 use super::body::Bodies;
 use super::db::{Db, corrupt};
+use super::group::Counts;
 use super::keys::{self, OwnerKey};
 use super::meta::Meta;
 use crate::domain::{Task, TaskId, Timestamp};
 use crate::store::agenda::Agenda;
 use crate::store::record::{self, BodyRef, Role};
-use crate::store::{AuditEntry, StoreError};
+use crate::store::{AuditEntry, DeliveryId, StoreError};
 
 /// What readers and the committer share.
 pub(super) struct View {
@@ -24,6 +25,8 @@ pub(super) struct View {
     cache: Cache<TaskId, Cached, Weight>,
     /// Records as they were before the group that is being made durable: until it is, nobody sees it.
     before: Mutex<HashMap<TaskId, Option<IVec>>>,
+    /// Deliveries that are being made durable.
+    taken: Mutex<HashSet<DeliveryId>>,
     pub(super) agenda: Mutex<Agenda>,
     pub(super) live: Mutex<HashMap<OwnerKey, usize>>,
     pub(super) meta: Mutex<Meta>,
@@ -63,6 +66,7 @@ impl View {
             bodies,
             cache: Cache::with_weighter(items, cache_bytes, Weight),
             before: Mutex::default(),
+            taken: Mutex::default(),
             agenda: Mutex::new(start.agenda),
             live: Mutex::new(start.live),
             meta: Mutex::new(start.meta),
@@ -172,13 +176,22 @@ impl View {
     }
 
     /// Hides a group that is about to be written.
-    pub(super) fn hide(&self, before: HashMap<TaskId, Option<IVec>>) {
+    pub(super) fn hide(&self, before: HashMap<TaskId, Option<IVec>>, taken: HashSet<DeliveryId>) {
         *lock(&self.before) = before;
+        *lock(&self.taken) = taken;
     }
 
     /// Shows what was before again: the hidden group was not written.
     pub(super) fn unhide(&self) {
         lock(&self.before).clear();
+        lock(&self.taken).clear();
+    }
+
+    /// Whether a delivery was taken, as far as that is on disk.
+    pub(super) fn was_taken(&self, db: &Db, id: DeliveryId) -> Result<bool, StoreError> {
+        let held = db.get(&keys::taken(id))?.is_some();
+        // Looked at after the database: a group is noted here before it is written there.
+        Ok(held && !lock(&self.taken).contains(&id))
     }
 
     /// Shows the group, which is on disk now.
@@ -191,7 +204,7 @@ impl View {
                 None => drop(self.cache.remove(&change.id)),
             }
         }
-        lock(&self.before).clear();
+        self.unhide();
         let mut live = lock(&self.live);
         for change in changes {
             let after = change.after.as_ref().map(|after| after.task.as_ref());
@@ -236,4 +249,5 @@ pub(super) struct Start {
     pub(super) agenda: Agenda,
     pub(super) live: HashMap<OwnerKey, usize>,
     pub(super) meta: Meta,
+    pub(super) counts: Counts,
 }

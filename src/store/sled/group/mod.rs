@@ -1,10 +1,14 @@
 //! One group of changes on its way to the disk: who wins is decided here, and nowhere else.
 
-use std::collections::{BTreeMap, HashMap};
+mod deliveries;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use sled::IVec;
 
+use self::deliveries::Leaving;
+pub(super) use self::deliveries::{Counts, Over, PreparedIntake};
 use super::body::Pin;
 use super::db::{Db, corrupt};
 use super::keys::{self, Row};
@@ -12,7 +16,7 @@ use super::meta::Meta;
 use super::view::{Cached, Change, View};
 use crate::domain::{Revision, Task, TaskId, Timestamp};
 use crate::store::record::{self, BodyRef, Encoded};
-use crate::store::{AuditEntry, Created, StoreError};
+use crate::store::{AuditEntry, Commit, Created, DeliveryId, StoreError};
 
 /// A task ready to be written: its bodies are on the disk.
 #[derive(Debug)]
@@ -34,26 +38,54 @@ impl Prepared {
     }
 }
 
+/// A change of a task ready to be written.
+#[derive(Debug)]
+pub(super) struct PreparedCommit {
+    expected: Revision,
+    pub(super) next: Prepared,
+    audit: Vec<AuditEntry>,
+    /// Keys of parked deliveries.
+    unpark: Vec<Vec<u8>>,
+}
+
+impl PreparedCommit {
+    /// The stored form of `commit`, its bodies not yet written.
+    pub(super) fn of(commit: Commit) -> (Self, Vec<(BodyRef, Vec<u8>)>) {
+        let Commit { expected, next, entries, unpark } = commit;
+        let (next, bodies) = Prepared::of(next);
+        (Self { expected, next, audit: entries, unpark: unpark.iter().map(keys::parked).collect() }, bodies)
+    }
+}
+
 /// What is to be written together.
 pub(super) struct Group<'a> {
     view: &'a View,
     db: &'a Db,
     rows: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     meta: Meta,
+    /// How many deliveries are kept on disk.
+    held: &'a Counts,
+    /// How many more this group keeps.
+    counts: Counts,
     changes: Vec<Change>,
     /// The records of the changed tasks as they were before the group.
     before: HashMap<TaskId, Option<IVec>>,
-    /// Bodies that some task has stopped needing.
+    /// Deliveries that this group takes.
+    taken: HashSet<DeliveryId>,
+    /// Bodies that something has stopped needing, or that were written for nothing.
     dropped: Vec<BodyRef>,
     pins: Vec<Pin>,
 }
 
 /// A group, decided.
 pub(super) struct Decided {
-    pub(super) batch: sled::Batch,
+    /// `None` when nothing changed.
+    pub(super) batch: Option<sled::Batch>,
     pub(super) meta: Meta,
+    pub(super) counts: Counts,
     pub(super) changes: Vec<Change>,
     pub(super) before: HashMap<TaskId, Option<IVec>>,
+    pub(super) taken: HashSet<DeliveryId>,
     pub(super) dropped: Vec<BodyRef>,
     /// Held until the group is written or given up.
     pub(super) pins: Vec<Pin>,
@@ -68,14 +100,17 @@ struct Current {
 }
 
 impl<'a> Group<'a> {
-    pub(super) fn new(view: &'a View, db: &'a Db, meta: Meta) -> Self {
+    pub(super) fn new(view: &'a View, db: &'a Db, meta: Meta, held: &'a Counts) -> Self {
         Self {
             view,
             db,
             rows: BTreeMap::new(),
             meta,
+            held,
+            counts: Counts::default(),
             changes: Vec::new(),
             before: HashMap::new(),
+            taken: HashSet::new(),
             dropped: Vec::new(),
             pins: Vec::new(),
         }
@@ -112,12 +147,36 @@ impl<'a> Group<'a> {
         Ok(Created::New(task))
     }
 
-    /// S4, S5: the next revision, if the task is still at `expected`.
-    pub(super) fn commit(&mut self, expected: Revision, next: Prepared, audit: &[AuditEntry]) -> Result<Arc<Task>, StoreError> {
-        let task = next.cached.task.clone();
-        let current = self.current(task.id)?.filter(|current| current.task.revision == expected);
-        self.put(Some(current.ok_or(StoreError::Stale(task.id))?), next, None, audit);
+    /// S4, S5, S25: the next revision, if the task is still at the expected one.
+    pub(super) fn commit(&mut self, commit: PreparedCommit) -> Result<Arc<Task>, StoreError> {
+        let (current, leaving) = match self.changeable(&commit) {
+            Ok(found) => found,
+            Err(error) => {
+                self.dropped.extend(commit.next.bodies);
+                return Err(error);
+            }
+        };
+        let task = commit.next.cached.task.clone();
+        self.put(Some(current), commit.next, None, &commit.audit);
+        self.take_away(leaving);
         Ok(task)
+    }
+
+    /// The task that `commit` changes as it is now, and what it unparks.
+    fn changeable(&mut self, commit: &PreparedCommit) -> Result<(Current, Leaving), StoreError> {
+        let current = self.expected(commit)?;
+        let mut leaving = Leaving::new();
+        for key in &commit.unpark {
+            self.leave(key, &mut leaving)?;
+        }
+        Ok((current, leaving))
+    }
+
+    /// The task that `commit` changes as it is now, if it is still at the expected revision.
+    fn expected(&mut self, commit: &PreparedCommit) -> Result<Current, StoreError> {
+        let id = commit.next.cached.task.id;
+        let current = self.current(id)?.filter(|current| current.task.revision == commit.expected);
+        current.ok_or(StoreError::Stale(id))
     }
 
     /// S12: removes a task that is still at `revision`; gives whether it was.
@@ -157,22 +216,22 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// What to write; `None` when nothing changed.
-    pub(super) fn decided(mut self) -> Option<Decided> {
-        if self.rows.is_empty() {
-            return None;
-        }
-        self.meta.seq += 1;
-        let mut batch = sled::Batch::default();
-        for (key, value) in self.rows {
-            match value {
-                Some(value) => batch.insert(key, value),
-                None => batch.remove(key),
+    /// What to write.
+    pub(super) fn decided(mut self) -> Decided {
+        let batch = (!self.rows.is_empty()).then(|| {
+            self.meta.seq += 1;
+            let mut batch = sled::Batch::default();
+            for (key, value) in self.rows {
+                match value {
+                    Some(value) => batch.insert(key, value),
+                    None => batch.remove(key),
+                }
             }
-        }
-        batch.insert(keys::META, self.meta.to_bytes());
-        let Self { meta, changes, before, dropped, pins, .. } = self;
-        Some(Decided { batch, meta, changes, before, dropped, pins })
+            batch.insert(keys::META, self.meta.to_bytes());
+            batch
+        });
+        let Self { meta, counts, changes, before, taken, dropped, pins, .. } = self;
+        Decided { batch, meta, counts, changes, before, taken, dropped, pins }
     }
 
     fn put(&mut self, current: Option<Current>, next: Prepared, claimed_until: Option<Timestamp>, audit: &[AuditEntry]) {

@@ -1,14 +1,22 @@
 //! A store that forgets with its process: for tests of the engine and for simulations. It keeps every clause but durability.
 
+mod deliveries;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 
+use self::deliveries::Deliveries;
 use super::agenda::Agenda;
-use super::{AuditEntry, Commit, Created, ListQuery, StoreError, TaskStore};
-use crate::domain::{CallerKey, Cause, Principal, ProviderName, RequestName, Revision, Scope, Task, TaskId, Timestamp, ToolName};
+use super::{
+    Addressee, AuditEntry, Commit, Created, DeadLetter, DeliveryId, Intake, ListQuery, Parked, ParkedKey, StoreError, Taken,
+    TaskStore,
+};
+use crate::domain::{
+    CallerKey, Cause, Principal, ProviderName, RequestName, Revision, Scope, Task, TaskId, TaskState, Timestamp, ToolName,
+};
 
 /// Tasks in memory.
 #[derive(Debug, Default)]
@@ -31,6 +39,7 @@ struct State {
     client_ids: HashMap<(Principal, String), TaskId>,
     requests: BTreeMap<(Principal, RequestName), BTreeSet<(Timestamp, TaskId)>>,
     joinable: HashMap<(Principal, ToolName, [u8; 32]), TaskId>,
+    deliveries: Deliveries,
     seeds: HashMap<String, [u8; 32]>,
 }
 
@@ -56,6 +65,37 @@ impl MemoryStore {
 impl State {
     fn task(&self, id: &TaskId) -> Option<Arc<Task>> {
         self.tasks.get(id).map(|kept| kept.task.clone())
+    }
+
+    /// That the task is still where `commit` starts from.
+    fn expect(&self, commit: &Commit) -> Result<(), StoreError> {
+        let there = self.tasks.get(&commit.next.id).is_some_and(|kept| kept.task.revision == commit.expected);
+        if there { Ok(()) } else { Err(StoreError::Stale(commit.next.id)) }
+    }
+
+    fn commit(&mut self, commit: Commit) -> Arc<Task> {
+        let Commit { expected: _, next, entries, unpark } = commit;
+        if let Some(there) = self.task(&next.id) {
+            self.unindex(&there);
+        }
+        let next = Arc::new(next);
+        self.index(&next, None);
+        if let Some(kept) = self.tasks.get_mut(&next.id) {
+            kept.task = next.clone();
+            kept.audit.extend(entries);
+        }
+        self.deliveries.unpark(&unpark);
+        next
+    }
+
+    /// Whether whom a delivery would wait for need not be waited for.
+    fn is_bound(&self, parked: &Parked) -> bool {
+        match &parked.addressee {
+            Addressee::Job(job) => self.jobs.get(&(parked.provider.clone(), job.clone())).is_some_and(|tasks| !tasks.is_empty()),
+            Addressee::Task(id) => {
+                !self.tasks.get(id).is_some_and(|kept| matches!(kept.task.state, TaskState::Submitting { .. }))
+            }
+        }
     }
 
     /// Puts a task into every index.
@@ -172,16 +212,8 @@ impl TaskStore for MemoryStore {
 
     async fn commit(&self, commit: Commit) -> Result<Arc<Task>, StoreError> {
         let mut state = self.state()?;
-        let Commit { expected, next, entries } = commit;
-        let there = state.task(&next.id).filter(|task| task.revision == expected).ok_or(StoreError::Stale(next.id))?;
-        let next = Arc::new(next);
-        state.unindex(&there);
-        state.index(&next, None);
-        if let Some(kept) = state.tasks.get_mut(&next.id) {
-            kept.task = next.clone();
-            kept.audit.extend(entries);
-        }
-        Ok(next)
+        state.expect(&commit)?;
+        Ok(state.commit(commit))
     }
 
     async fn claim_due(
@@ -279,6 +311,59 @@ impl TaskStore for MemoryStore {
 
     async fn seed(&self, name: &str, fresh: [u8; 32]) -> Result<[u8; 32], StoreError> {
         Ok(*self.state()?.seeds.entry(name.to_owned()).or_insert(fresh))
+    }
+
+    async fn take(&self, mut intake: Intake) -> Result<Taken, StoreError> {
+        let mut state = self.state()?;
+        if intake.redriven {
+            if state.deliveries.dead_letter(&intake.id).is_none() {
+                return Ok(Taken::Repeat { conflict: false });
+            }
+        } else if let Some(hash) = state.deliveries.taken(&intake.id) {
+            return Ok(Taken::Repeat { conflict: hash != intake.body_hash });
+        }
+        let mut changed = BTreeSet::new();
+        for commit in &intake.commits {
+            state.expect(commit)?;
+            if !changed.insert(commit.next.id) {
+                return Err(StoreError::Stale(commit.next.id));
+            }
+        }
+        if intake.parked.iter().any(|parked| state.is_bound(parked)) {
+            return Ok(Taken::Bound);
+        }
+        let commits = std::mem::take(&mut intake.commits);
+        let tasks = commits.into_iter().map(|commit| state.commit(commit)).collect();
+        state.deliveries.record(intake);
+        Ok(Taken::First(tasks))
+    }
+
+    async fn was_taken(&self, id: &DeliveryId) -> Result<bool, StoreError> {
+        Ok(self.state()?.deliveries.taken(id).is_some())
+    }
+
+    async fn parked(&self, provider: &ProviderName, addressee: &Addressee) -> Result<Vec<Parked>, StoreError> {
+        Ok(self.state()?.deliveries.parked(provider, addressee))
+    }
+
+    async fn all_parked(&self, limit: usize) -> Result<Vec<Parked>, StoreError> {
+        Ok(self.state()?.deliveries.all_parked(limit))
+    }
+
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError> {
+        Ok(self.state()?.deliveries.dead_letters(limit))
+    }
+
+    async fn dead_letter(&self, id: &DeliveryId) -> Result<Option<DeadLetter>, StoreError> {
+        Ok(self.state()?.deliveries.dead_letter(id).cloned())
+    }
+
+    async fn drop_dead(&self, ids: &[DeliveryId]) -> Result<usize, StoreError> {
+        Ok(self.state()?.deliveries.drop_dead(ids))
+    }
+
+    async fn forget(&self, now: Timestamp, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
+        Ok(self.state()?.deliveries.forget(now, limit))
     }
 
     async fn close(&self) -> Result<(), StoreError> {

@@ -1,0 +1,86 @@
+//! What is read of deliveries: parked ones, dead letters, what is over.
+
+use super::db::{Db, corrupt};
+use super::group::Over;
+use super::keys;
+use super::view::View;
+use crate::domain::{ProviderName, Timestamp};
+use crate::store::record::{self, BodyRef, RecordError};
+use crate::store::{Addressee, DeadLetter, DeliveryId, Parked, StoreError};
+
+/// What is parked for an addressee, oldest first.
+pub(super) fn parked(view: &View, db: &Db, provider: &ProviderName, addressee: &Addressee) -> Result<Vec<Parked>, StoreError> {
+    let mut found = all_below(view, db, &keys::parked_for(provider, addressee), usize::MAX)?;
+    found.sort_unstable_by_key(|parked| (parked.at, parked.delivery));
+    Ok(found)
+}
+
+/// The parked deliveries whose keys begin with `prefix`, `limit` at most.
+pub(super) fn all_below(view: &View, db: &Db, prefix: &[u8], limit: usize) -> Result<Vec<Parked>, StoreError> {
+    let mut found = Vec::new();
+    for row in db.rows(prefix) {
+        if found.len() == limit {
+            break;
+        }
+        let key = row?.0;
+        found.extend(one(view, db, &key, record::decode_parked)?);
+    }
+    Ok(found)
+}
+
+/// The dead letters, newest first.
+pub(super) fn dead_letters(view: &View, db: &Db, limit: usize) -> Result<Vec<DeadLetter>, StoreError> {
+    let mut found = Vec::new();
+    for row in db.rows(keys::DEAD_IN_ORDER).rev() {
+        if found.len() == limit {
+            break;
+        }
+        let key = keys::slip_of(&row?.0).ok_or_else(|| corrupt("an order of deliveries names none"))?;
+        found.extend(one(view, db, &key, record::decode_dead)?);
+    }
+    Ok(found)
+}
+
+pub(super) fn dead_letter(view: &View, db: &Db, id: DeliveryId) -> Result<Option<DeadLetter>, StoreError> {
+    one(view, db, &keys::dead(id), record::decode_dead)
+}
+
+/// What is over at `now`, `limit` at most of each kind. What cannot be read is over all the same when its time has come.
+pub(super) fn over(view: &View, db: &Db, now: Timestamp, limit: usize) -> Result<Over, StoreError> {
+    let mut over = Over::default();
+    let is_over = |row: &[u8]| keys::end_in(row).is_none_or(|end| end <= now);
+    for row in db.rows(keys::MEMORY).take(limit) {
+        let key = row?.0;
+        if !is_over(&key) {
+            break;
+        }
+        over.taken.extend(keys::delivery_in(&key));
+    }
+    for row in db.rows(keys::WAITING).take(limit) {
+        let row = row?.0;
+        if !is_over(&row) {
+            break;
+        }
+        let Some(key) = keys::slip_of(&row) else { return Err(corrupt("an end of waiting names no delivery")) };
+        let name = one(view, db, &key, record::decode_parked).unwrap_or_else(|error| {
+            tracing::error!(%error, "a parked delivery that is over cannot be read; it is removed");
+            None
+        });
+        over.parked.push((key, name.map(|parked| parked.key())));
+    }
+    Ok(over)
+}
+
+type Decode<T> = fn(DeliveryId, &[u8], record::FetchBody<'_>) -> Result<T, RecordError>;
+
+/// Reads the row `key`; `None` when it is not there, or gone by the time its body is looked for.
+fn one<T>(view: &View, db: &Db, key: &[u8], decode: Decode<T>) -> Result<Option<T>, StoreError> {
+    let Some(row) = db.get(key)? else { return Ok(None) };
+    let id = keys::delivery_in(key).ok_or_else(|| corrupt("a kept delivery has no name"))?;
+    let fetch = |body: &BodyRef| view.bodies.read(body);
+    match decode(id, &row, &fetch) {
+        Ok(read) => Ok(Some(read)),
+        Err(_) if db.get(key)?.is_none_or(|again| again != row) => Ok(None),
+        Err(error) => Err(corrupt(&format!("{id:?}: {error}"))),
+    }
+}
