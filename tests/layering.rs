@@ -83,6 +83,8 @@ fn crates_depend_only_on_what_lies_below_them() {
                 assert!(shipped.contains("jobgate-adapter-api"), "{name}: {shipped:?}");
                 continue;
             }
+            // It makes the deliveries that adapters are tested with.
+            "jobgate-adapter-testkit" => &["jobgate-adapter-api", "jobgate-webhooks"],
             // It drives the whole front end, and nobody depends on it.
             "jobgate-fuzz" => &["jobgate", "jobgate-adapter-api"],
             _ => &["jobgate-adapter-api"],
