@@ -12,7 +12,7 @@ async fn full() -> HttpRig {
     let kinds = json!({ "type": "object", "properties": { "kind": { "type": "string" }, "size": { "type": "integer" } }, "required": ["kind"] });
     HttpRig::start(factory::<Rest>, JobApi::new())
         .await
-        .provider(|url| json!({ "base_url": url, "auth": { "bearer": SECRET_REF }, "error_message": "{{ body.error.message }}" }))
+        .provider(|url| json!({ "base_url": url, "auth": { "bearer": SECRET_REF }, "error_message": "{{ body.error.message }}", "delivery": deliveries() }))
         .tool(RigTool::new("render", full_words()).with_schema(kinds))
         .case(Scenario::RunsToEnd, Case::new("render", json!({ "kind": "ok" })).expecting("report of"))
         .case(Scenario::Fails, Case::new("render", json!({ "kind": "fail" })).expecting("the disk is full"))
@@ -29,6 +29,31 @@ async fn full() -> HttpRig {
         })
         .bad_tool("tools.render.job.status.rules", |job| job["status"]["rules"] = json!([]))
         .bad_tool("tools.render.job.idempotent", |job| job["submit"]["request"]["headers"] = json!({}))
+}
+
+fn deliveries() -> Value {
+    json!({ "when": "body.type == 'job.updated'", "job": "{{ body.job.id }}", "body": "{{ body.job }}" })
+}
+
+/// An API that cannot be asked where a job stands.
+async fn told() -> HttpRig {
+    let mut words = full_words();
+    let job = words.as_object_mut().expect("a job section is an object");
+    job.remove("input");
+    job["status"].as_object_mut().expect("a status is an object").remove("request");
+    job["status"]["rules"].as_array_mut().expect("rules are a list").retain(|rule| rule["state"] != "input_required");
+    HttpRig::start(factory::<Rest>, JobApi::that_only_tells())
+        .await
+        .provider(|url| json!({ "base_url": url, "auth": { "bearer": SECRET_REF }, "error_message": "{{ body.error.message }}", "delivery": deliveries() }))
+        .tool(RigTool::new("render", words))
+        .case(Scenario::RunsToEnd, Case::new("render", json!({ "kind": "ok" })).expecting("report of"))
+        .case(Scenario::Fails, Case::new("render", json!({ "kind": "fail" })).expecting("the disk is full"))
+        .case(Scenario::RunsLong, Case::new("render", json!({ "kind": "long" })))
+        .case(Scenario::UnknownWord, Case::new("render", json!({ "kind": "odd" })).expecting(JobApi::ODD_WORD))
+        .without(Scenario::WaitsForPerson, "a job that cannot be looked at cannot ask")
+        .bad_provider("providers.kit.delivery", |words| words["delivery"] = json!({ "body": "{{ body.job }}" }))
+        .bad_provider("tools.render.job.status", |words| drop(words.as_object_mut().map(|words| words.remove("delivery"))))
+        .bad_tool("tools.render.job.result.request", |job| job["result"]["request"] = json!({ "path": "/jobs/{{ job.id }}" }))
 }
 
 fn full_words() -> Value {
@@ -115,6 +140,11 @@ async fn least() -> HttpRig {
 mod claims_everything {
     use super::{adapter_contract, full};
     adapter_contract!(full().await);
+}
+
+mod cannot_be_looked_at {
+    use super::{adapter_contract, told};
+    adapter_contract!(told().await);
 }
 
 mod claims_nothing {

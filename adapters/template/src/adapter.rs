@@ -7,12 +7,12 @@ use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use jobgate_adapter_api::{
     Adapter, AdapterError, CallContext, CancelOutcome, Capabilities, Clock, Deps, ErrorKind, IdempotencyKey, InputAnswers,
-    JobRef, Observation, Operation, Secret, SubmitRequest, Submitted, Transport,
+    JobRef, Observation, Operation, Secret, SubmitRequest, Submitted, Transport, Verified,
 };
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use crate::wire::WireJob;
+use crate::wire::{WireDelivery, WireJob};
 
 /// One account at one service.
 #[derive(Debug)]
@@ -68,10 +68,22 @@ fn read<T: DeserializeOwned>(operation: Operation, answer: &Response<Bytes>) -> 
     })
 }
 
+/// The job of a delivery; `None` for a ping. It went through the signature check, and still anything may be in it.
+fn told(delivery: &Verified<'_>) -> Result<Option<WireJob>, AdapterError> {
+    match serde_json::from_slice(delivery.body()) {
+        Ok(WireDelivery::JobUpdated { job }) => Ok(Some(job)),
+        Ok(WireDelivery::Ping) => Ok(None),
+        Err(error) => {
+            let message = "the delivery is not the JSON of this service";
+            Err(AdapterError::new(ErrorKind::Protocol, Operation::Read, message).with_source(error))
+        }
+    }
+}
+
 #[async_trait]
 impl Adapter for TemplateAdapter {
     fn capabilities(&self, _tool: &str) -> Capabilities {
-        Capabilities { idempotent_submit: true, find: false, cancel: true, ..Capabilities::default() }
+        Capabilities { idempotent_submit: true, cancel: true, webhook: true, ..Capabilities::default() }
     }
 
     async fn submit(&self, cx: &CallContext, request: SubmitRequest) -> Result<Submitted, AdapterError> {
@@ -111,5 +123,13 @@ impl Adapter for TemplateAdapter {
 
     async fn provide(&self, _cx: &CallContext, _job: &JobRef, _answers: &InputAnswers) -> Result<(), AdapterError> {
         Err(AdapterError::unsupported(Operation::Provide))
+    }
+
+    fn jobs_in(&self, delivery: &Verified<'_>) -> Result<Vec<JobRef>, AdapterError> {
+        Ok(told(delivery)?.map(|job| JobRef::new(job.id())).into_iter().collect())
+    }
+
+    fn read(&self, _cx: &CallContext, job: &JobRef, delivery: &Verified<'_>) -> Result<Option<Observation>, AdapterError> {
+        Ok(told(delivery)?.filter(|told| told.id() == job.id()).map(WireJob::observation))
     }
 }

@@ -56,6 +56,10 @@ impl AdapterSpec for Template {
         Some(Checked { url: url?, token: config.token, kinds })
     }
 
+    fn reads_deliveries(_checked: &Checked) -> bool {
+        true
+    }
+
     fn build(checked: &Checked, deps: &Deps) -> Result<TemplateAdapter, Issue> {
         let token = deps.secrets.read(&checked.token).map_err(|error| Issue {
             place: deps.place.key("token"),

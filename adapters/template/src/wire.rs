@@ -26,6 +26,16 @@ struct WireError {
     code: Option<String>,
 }
 
+/// A delivery: the job is under `job`, as `GET` shows it. Other kinds of events have other fields.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type")]
+pub(crate) enum WireDelivery {
+    #[serde(rename = "job.updated")]
+    JobUpdated { job: WireJob },
+    #[serde(rename = "ping")]
+    Ping,
+}
+
 impl WireJob {
     pub(crate) fn id(&self) -> String {
         self.id.to_string()

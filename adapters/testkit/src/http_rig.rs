@@ -35,6 +35,12 @@ pub trait MockApi: Send + Sync + 'static {
 
     /// How many answers of people took effect.
     fn answers(&self) -> Result<usize, Absent>;
+
+    /// The body of what it would deliver of a job as it stands. Needed where `webhook` is claimed.
+    fn delivery(&self, job: &str) -> Result<Vec<u8>, Absent> {
+        let _ = job;
+        Err(Absent("this API delivers nothing"))
+    }
 }
 
 /// A [`Rig`] over a [`MockApi`]: [`crate::JobApi`], [`crate::Stubs`], or an author's own.
@@ -223,6 +229,10 @@ impl Rig for HttpRig {
 
     async fn answers(&self) -> Result<usize, Absent> {
         self.state.api.answers()
+    }
+
+    async fn delivery(&self, job: &JobRef) -> Result<Vec<u8>, Absent> {
+        self.state.api.delivery(job.id())
     }
 
     async fn inject(&self, fault: Option<Fault>) -> Result<(), Absent> {

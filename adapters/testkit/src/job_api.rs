@@ -17,9 +17,12 @@ use crate::{Absent, MockApi};
 /// - `GET /jobs?key={key}`: `{"jobs": [{"id": …}]}`.
 /// - `DELETE /jobs/{id}`: 202, or 409 when the job has ended.
 /// - `POST /jobs/{id}/answers` with `{"key", "content"}`: 200, or 409 when it was answered before.
+/// - What it would deliver of a job: `{"type": "job.updated", "job": {…}}` with the job as `GET` would show it.
 #[derive(Debug, Default)]
 pub struct JobApi {
     jobs: Mutex<BTreeMap<String, Job>>,
+    /// Each delivery moves the job on, and nobody can look.
+    pushes: bool,
 }
 
 #[derive(Debug)]
@@ -39,6 +42,12 @@ impl JobApi {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An API that only tells: `GET /jobs/{id}` is 405, and each delivery moves the job on.
+    #[must_use]
+    pub fn that_only_tells() -> Self {
+        Self { pushes: true, ..Self::default() }
     }
 
     fn submit(&self, request: &Request) -> ResponseTemplate {
@@ -80,6 +89,7 @@ impl MockApi for JobApi {
                 Some((_, key)) => self.list(&key),
                 None => error(400, "the parameter `key` is missing"),
             },
+            ("GET", ["jobs", _]) if self.pushes => error(405, "nobody can look at a job here"),
             ("GET", ["jobs", id]) => self.with_job(id, |job| {
                 let view = job.view(id);
                 job.looks += 1;
@@ -109,6 +119,14 @@ impl MockApi for JobApi {
 
     fn answers(&self) -> Result<usize, Absent> {
         Ok(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).values().filter(|job| job.answered.is_some()).count())
+    }
+
+    fn delivery(&self, job: &str) -> Result<Vec<u8>, Absent> {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = jobs.get_mut(job).ok_or(Absent("there is no such job"))?;
+        let body = json!({ "type": "job.updated", "job": found.view(job) });
+        found.looks += usize::from(self.pushes);
+        Ok(body.to_string().into_bytes())
     }
 }
 

@@ -63,6 +63,7 @@ clauses! {
     C11 = clauses::fault::c11;
     C12 = clauses::submit::c12;
     C13 = clauses::input::c13;
+    C14 = clauses::delivery::c14;
 }
 
 /// Runs one clause against a rig, which is made inside the runtime that the clause runs in.
@@ -98,6 +99,7 @@ macro_rules! adapter_contract {
             c11_bad_answers_end_in_time = C11;
             c12_a_job_is_found_by_its_key_where_claimed = C12;
             c13_answers_reach_the_job_once_where_claimed = C13;
+            c14_a_delivery_says_what_a_look_would_say_where_claimed = C14;
         }
     };
     (@tests $rig:expr, $($name:ident = $clause:ident;)+) => {

@@ -46,6 +46,13 @@ pub trait Rig: Send + Sync {
     /// How many answers of people have taken effect at the provider so far. Needed where `input` is claimed.
     async fn answers(&self) -> Result<usize, Absent>;
 
+    /// The body of what the provider would deliver of this job as it stands now. Needed where `webhook` is claimed. Where `pushed_only` is
+    /// claimed, it moves the job on as a look would.
+    async fn delivery(&self, job: &JobRef) -> Result<Vec<u8>, Absent> {
+        let _ = job;
+        Err(Absent("this rig gives no deliveries"))
+    }
+
     /// From now on the provider meets every call with `fault`, until `None`.
     async fn inject(&self, fault: Option<Fault>) -> Result<(), Absent>;
 

@@ -11,7 +11,7 @@ use jobgate_adapter_api::{
 };
 use serde_json::Value;
 
-use crate::{Absent, Case, Fault, Rig, RigTool, Scenario};
+use crate::{Absent, Case, Fault, Rig, RigTool, Scenario, verified};
 
 /// The bound of every call that is not meant to be slow.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -124,12 +124,32 @@ impl<'a> Suite<'a> {
 
     /// One look that must not fail; handles that it taught are added to the job.
     pub(crate) async fn look(&self, adapter: &dyn Adapter, started: &mut Started) -> Result<Observation, Breach> {
-        let seen = adapter
-            .poll(&started.cx, &started.job)
-            .await
-            .map_err(|error| Breach::new(format!("a look at the job {} failed: {error}", started.job.id())))?;
+        let seen = if adapter.capabilities(&started.cx.tool).pushed_only {
+            self.told(adapter, started).await?
+        } else {
+            adapter
+                .poll(&started.cx, &started.job)
+                .await
+                .map_err(|error| Breach::new(format!("a look at the job {} failed: {error}", started.job.id())))?
+        };
         learn(&mut started.job, &seen);
         Ok(seen)
+    }
+
+    /// What the next delivery says, for a job that nobody can look at.
+    async fn told(&self, adapter: &dyn Adapter, started: &Started) -> Result<Observation, Breach> {
+        let body = self.delivery(started).await?;
+        let said = adapter
+            .read(&started.cx, &started.job, &verified(&body))
+            .map_err(|error| Breach::new(format!("a delivery of the job {} cannot be read: {error}", started.job.id())))?;
+        said.ok_or_else(|| Breach::new("pushed_only is claimed, and a delivery says nothing of its job"))
+    }
+
+    /// What the provider would deliver of the job now.
+    pub(crate) async fn delivery(&self, started: &Started) -> Result<Vec<u8>, Breach> {
+        self.rig.delivery(&started.job).await.map_err(|Absent(reason)| {
+            Breach::new(format!("webhook is claimed, so the rig must give a delivery, and says instead: {reason}"))
+        })
     }
 
     /// Looks until the job has ended.

@@ -69,7 +69,8 @@ pub(crate) async fn meet(suite: &Suite<'_>, fault: Fault, within: Duration) -> R
     started.cx.timeout = within;
     let mut met = Vec::new();
     for operation in CALLS {
-        if operation == Operation::Cancel && !adapter.capabilities(&started.cx.tool).cancel {
+        let claims = adapter.capabilities(&started.cx.tool);
+        if operation == Operation::Cancel && !claims.cancel || operation == Operation::Poll && claims.pushed_only {
             continue;
         }
         let answer = bounded(within + SLACK, call(suite, adapter.as_ref(), operation, &started))

@@ -2,6 +2,7 @@
 
 pub(crate) mod cancel;
 pub(crate) mod config;
+pub(crate) mod delivery;
 pub(crate) mod fault;
 pub(crate) mod input;
 pub(crate) mod life;

@@ -10,7 +10,7 @@ use jobgate_adapter_api::{
     Adapter, AdapterError, AdapterFactory, CallContext, CancelOutcome, Capabilities, CheckedAdapter, Deps, EnvAndFiles,
     ErrorKind, FixedRandom, IdempotencyKey, InputAnswers, InputKind, InputRequest, Issue, Issues, JobFailure, JobOutput, JobRef,
     JobState, ManualClock, Observation, Operation, Place, Retry, SubmitRequest, Submitted, Timestamp, ToolWords, Transport,
-    TransportLimits,
+    TransportLimits, Verified,
 };
 use jobgate_adapter_testkit::{Absent, BadConfig, Case, Fault, Rig, RigTool, Scenario};
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -52,6 +52,18 @@ pub(crate) enum Flaw {
     AnswersTwice,
     AsksAnew,
     UnclaimedAnswerIsTaken,
+    ReadDisagreesWithPoll,
+    ReadsTheUnreadableAsEmpty,
+    ReadsOfOthers,
+    GuessesWhatIsMissing,
+    PanicsOnOddJson,
+    NamesAJobTwice,
+    ReadsItsOwnJobsAlone,
+    RepeatsTheDelivery,
+    SaysNothing,
+    UnclaimedDeliveryIsEmpty,
+    PollsWhatIsPushed,
+    PushedWithoutWebhook,
 }
 
 const SECRET: &str = "model-secret-55aa";
@@ -73,6 +85,16 @@ struct Job {
     answered: bool,
 }
 
+/// What a model claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claims {
+    /// Everything but `pushed_only`.
+    Everything,
+    Nothing,
+    /// Deliveries, and nothing to look at.
+    Pushed,
+}
+
 /// The rig of the model.
 pub(crate) struct ModelRig {
     world: Arc<Mutex<World>>,
@@ -89,10 +111,12 @@ impl ModelRig {
         self
     }
 
-    /// A model that claims everything, or nothing, and has one flaw, or none.
-    pub(crate) fn new(claims: bool, flaw: Option<Flaw>) -> Self {
-        let claims =
-            Capabilities { idempotent_submit: claims, find: claims, cancel: claims, input: claims, ..Capabilities::default() };
+    /// A model that has one flaw, or none.
+    pub(crate) fn new(claims: Claims, flaw: Option<Flaw>) -> Self {
+        let all = claims == Claims::Everything;
+        let pushed_only = claims == Claims::Pushed;
+        let webhook = claims != Claims::Nothing && flaw != Some(Flaw::PushedWithoutWebhook);
+        let claims = Capabilities { idempotent_submit: all, find: all, cancel: all, input: all, webhook, pushed_only };
         let deps = Deps {
             provider: "kit".to_owned(),
             place: Place::root(),
@@ -151,6 +175,15 @@ impl Rig for ModelRig {
 
     async fn answers(&self) -> Result<usize, Absent> {
         Ok(self.world.lock().unwrap().answers)
+    }
+
+    async fn delivery(&self, job: &JobRef) -> Result<Vec<u8>, Absent> {
+        let mut world = self.world.lock().unwrap();
+        let found = world.jobs.get_mut(job.id()).ok_or(Absent("there is no such job"))?;
+        let word = word(found, found.looks, self.flaw);
+        let body = json!({ "id": job.id(), "word": word, "looks": found.looks });
+        found.looks += usize::from(self.claims.pushed_only);
+        Ok(body.to_string().into_bytes())
     }
 
     async fn inject(&self, fault: Option<Fault>) -> Result<(), Absent> {
@@ -289,23 +322,56 @@ impl Model {
     }
 
     fn state(&self, job: &Job) -> JobState {
-        let looks = if self.is(Flaw::NeverEnds) { job.looks.min(1) } else { job.looks };
-        match (job.cancelled, looks, job.kind.as_str()) {
-            (true, ..) => JobState::Cancelled,
-            (_, 0, _) => JobState::Queued,
-            (_, 1, _) | (.., "long") => JobState::Running,
-            (_, 3, _) if self.is(Flaw::ComesBackToLife) => JobState::Running,
-            (.., "fail") => JobState::Failed(JobFailure::new(if self.is(Flaw::FailsInSilence) { " " } else { "it is broken" })),
-            (.., "odd") if self.is(Flaw::GuessesTheWord) => JobState::Succeeded(JobOutput::default()),
-            (.., "odd") => JobState::Unrecognized("hibernating".to_owned()),
-            (.., "ask") if !job.answered => {
+        self.named(word(job, job.looks, self.parts.flaw), job.looks)
+    }
+
+    /// What a word means.
+    fn named(&self, word: &str, looks: usize) -> JobState {
+        match word {
+            "queued" => JobState::Queued,
+            "running" => JobState::Running,
+            "cancelled" => JobState::Cancelled,
+            "failed" => JobState::Failed(JobFailure::new(if self.is(Flaw::FailsInSilence) { " " } else { "it is broken" })),
+            "waiting" => {
                 let key = if self.is(Flaw::AsksAnew) { format!("q{looks}") } else { "q".to_owned() };
                 let kind = InputKind::Form { schema: json!({ "type": "object" }) };
                 JobState::InputRequired(vec![InputRequest { key, message: "Well?".to_owned(), kind }])
             }
-            _ if self.is(Flaw::LosesTheResult) => JobState::Succeeded(JobOutput::default()),
-            _ => JobState::Succeeded(JobOutput::text("all well")),
+            "succeeded" if self.is(Flaw::LosesTheResult) => JobState::Succeeded(JobOutput::default()),
+            "succeeded" => JobState::Succeeded(JobOutput::text("all well")),
+            _ if self.is(Flaw::GuessesTheWord) => JobState::Succeeded(JobOutput::default()),
+            other => JobState::Unrecognized(other.to_owned()),
         }
+    }
+
+    /// The job that a delivery names, its word, and how often it was looked at.
+    fn parse(&self, delivery: &Verified<'_>) -> Result<(String, String, usize), AdapterError> {
+        let said = if self.is(Flaw::RepeatsTheDelivery) { String::from_utf8_lossy(delivery.body()) } else { "unreadable".into() };
+        let unreadable = || AdapterError::new(ErrorKind::Protocol, Operation::Read, said.clone());
+        let value: Value = serde_json::from_slice(delivery.body()).map_err(|_| unreadable())?;
+        let word = match value["word"].as_str() {
+            Some(word) => word.to_owned(),
+            None if self.is(Flaw::GuessesWhatIsMissing) => "succeeded".to_owned(),
+            None if self.is(Flaw::PanicsOnOddJson) => panic!("there is no word"),
+            None => return Err(unreadable()),
+        };
+        let looks = value["looks"].as_u64().and_then(|looks| usize::try_from(looks).ok()).ok_or_else(unreadable)?;
+        Ok((value["id"].as_str().ok_or_else(unreadable)?.to_owned(), word, looks))
+    }
+}
+
+/// The provider's own word for where a job stands.
+fn word(job: &Job, looks: usize, flaw: Option<Flaw>) -> &'static str {
+    let looks = if flaw == Some(Flaw::NeverEnds) { looks.min(1) } else { looks };
+    match (job.cancelled, looks, job.kind.as_str()) {
+        (true, ..) => "cancelled",
+        (_, 0, _) => "queued",
+        (_, 1, _) | (.., "long") => "running",
+        (_, 3, _) if flaw == Some(Flaw::ComesBackToLife) => "running",
+        (.., "fail") => "failed",
+        (.., "odd") => "hibernating",
+        (.., "ask") if !job.answered => "waiting",
+        _ => "succeeded",
     }
 }
 
@@ -342,6 +408,9 @@ impl Adapter for Model {
     }
 
     async fn poll(&self, cx: &CallContext, job: &JobRef) -> Result<Observation, AdapterError> {
+        if self.parts.claims.pushed_only && !self.is(Flaw::PollsWhatIsPushed) {
+            return Err(AdapterError::unsupported(Operation::Poll));
+        }
         self.trouble(cx, Operation::Poll).await?;
         let mut world = self.parts.world.lock().unwrap();
         let mine = !self.is(Flaw::RemembersJobs) || self.own.lock().unwrap().iter().any(|id| id == job.id());
@@ -399,5 +468,36 @@ impl Adapter for Model {
         found.answered = true;
         world.answers += if fresh { answers.len() } else { 0 };
         Ok(())
+    }
+
+    fn jobs_in(&self, delivery: &Verified<'_>) -> Result<Vec<JobRef>, AdapterError> {
+        if !self.parts.claims.webhook {
+            let empty = self.is(Flaw::UnclaimedDeliveryIsEmpty);
+            return if empty { Ok(Vec::new()) } else { Err(AdapterError::unsupported(Operation::Read)) };
+        }
+        match self.parse(delivery) {
+            Ok((id, ..)) if self.is(Flaw::NamesAJobTwice) => Ok(vec![JobRef::new(id.clone()), JobRef::new(id)]),
+            Ok((id, ..)) => Ok(vec![JobRef::new(id)]),
+            Err(_) if self.is(Flaw::ReadsTheUnreadableAsEmpty) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read(&self, _: &CallContext, job: &JobRef, delivery: &Verified<'_>) -> Result<Option<Observation>, AdapterError> {
+        if !self.parts.claims.webhook {
+            let empty = self.is(Flaw::UnclaimedDeliveryIsEmpty);
+            return if empty { Ok(None) } else { Err(AdapterError::unsupported(Operation::Read)) };
+        }
+        let (id, word, looks) = match self.parse(delivery) {
+            Ok(said) => said,
+            Err(_) if self.is(Flaw::ReadsTheUnreadableAsEmpty) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mine = !self.is(Flaw::ReadsItsOwnJobsAlone) || self.own.lock().unwrap().contains(&id);
+        if id != job.id() && !self.is(Flaw::ReadsOfOthers) || !mine || self.is(Flaw::SaysNothing) {
+            return Ok(None);
+        }
+        let word = if self.is(Flaw::ReadDisagreesWithPoll) && word == "queued" { "running" } else { &word };
+        Ok(Some(Observation::new(self.named(word, looks))))
     }
 }
