@@ -67,9 +67,14 @@ impl RestAdapter {
         Ok(Some(job))
     }
 
-    /// Whether the words call this answer a refusal.
+    /// Whether the words call this answer a refusal, for now or for good.
     fn rejection(&self, plan: &SubmitPlan, answer: &Answer, context: &Context) -> Result<Option<AdapterError>, AdapterError> {
         let lacks = |faulty| self.exchange.lacks(Operation::Submit, &faulty);
+        if let Some(when) = &plan.busy
+            && self.exchange.plan.engine.holds(when, context).map_err(lacks)?
+        {
+            return Ok(Some(self.exchange.busy(answer, context)));
+        }
         for (when, message) in &plan.rejected {
             if self.exchange.plan.engine.holds(when, context).map_err(lacks)? {
                 let own = message.as_ref().or(self.exchange.plan.error_message.as_ref());

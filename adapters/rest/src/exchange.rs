@@ -184,6 +184,15 @@ impl Exchange {
         AdapterError::from_status(operation, answer.status, &answer.headers, self.clock.now(), message)
     }
 
+    /// The error of an answer that means "no room now": as if HTTP said so (429), with its `Retry-After`.
+    pub(crate) fn busy(&self, answer: &Answer, context: &Context) -> AdapterError {
+        let said = self.plan.error_message.as_ref().and_then(|text| self.sentence(text, context, ERROR_CHARS));
+        let message = said.unwrap_or_else(|| "the provider has no room for this job now".to_owned());
+        let busy = StatusCode::TOO_MANY_REQUESTS;
+        AdapterError::from_status(Operation::Submit, busy, &answer.headers, self.clock.now(), message)
+            .with_status(answer.status.as_u16())
+    }
+
     /// A provider's sentence, cleaned; `None` where it has none.
     pub(crate) fn sentence(&self, text: &Text, context: &Context, most: usize) -> Option<String> {
         let said = self.plan.engine.string_if_any(text, context).ok().flatten()?;

@@ -85,6 +85,7 @@ pub(crate) struct SubmitPlan {
     pub(crate) request: RequestPlan,
     pub(crate) reading: Reading,
     pub(crate) job: NamesPlan,
+    pub(crate) busy: Option<Condition>,
     pub(crate) rejected: Vec<(Condition, Option<Text>)>,
 }
 

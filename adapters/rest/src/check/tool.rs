@@ -81,6 +81,7 @@ fn submit(checker: &mut Checker<'_>, place: &Place, words: &Submit, scope: &Scop
     let request = request::check(checker, &place.key("request"), &words.request, scope);
     let answered = scope.clone().with_answer();
     let job = names(checker, &place.key("job"), &words.job, &answered);
+    let busy = words.busy.as_ref().map(|when| checker.condition(&place.key("busy"), when, &answered));
     let rejected: Vec<_> = words
         .rejected
         .iter()
@@ -91,9 +92,10 @@ fn submit(checker: &mut Checker<'_>, place: &Place, words: &Submit, scope: &Scop
             Some((checker.condition(&place.key("when"), &rule.when, &answered)?, message))
         })
         .collect();
-    let job = job?;
-    let reading = reading(&words.accept, |name| job.uses(name) || rejected.iter().any(|(when, _)| when.uses(name)));
-    Some(SubmitPlan { request: request?, reading, job, rejected })
+    let (job, busy) = (job?, transpose(busy)?);
+    let conditions = || busy.iter().chain(rejected.iter().map(|(when, _)| when));
+    let reading = reading(&words.accept, |name| job.uses(name) || conditions().any(|when| when.uses(name)));
+    Some(SubmitPlan { request: request?, reading, job, busy, rejected })
 }
 
 fn names(checker: &mut Checker<'_>, place: &Place, words: &Names, scope: &Scope) -> Option<NamesPlan> {

@@ -147,6 +147,9 @@ pub struct Submit {
     pub accept: Codes,
     /// Where the answer names the job.
     pub job: Names,
+    /// When an answer, whatever its code, means "no room now, and nothing was started": an expression without braces, for example
+    /// `code == 409`. The submit is made again later, for as long as the tool's `submit_budget`. 429 and 503 mean that anyway.
+    pub busy: Option<String>,
     /// When an answer, whatever its code, means "refused"; the first that holds decides.
     #[serde(default)]
     pub rejected: Vec<Rejected>,

@@ -52,6 +52,27 @@ async fn an_answer_without_a_name_leaves_the_outcome_unknown() {
     }
 }
 
+/// C6: a provider that has no room now is asked again later, when it says so; what it refuses is refused.
+#[tokio::test]
+async fn no_room_now_is_no_refusal() {
+    let job = with(|job| {
+        job["submit"]["busy"] = json!("code == 409 and 'capacity' in body.error");
+        job["submit"]["rejected"] = json!([{ "when": "code == 409" }]);
+    });
+    let full = || answer(409, json!({ "error": "at capacity" }));
+    for (given, kind, retry) in [
+        (full(), ErrorKind::RateLimited, Retry::Backoff),
+        (full().insert_header("Retry-After", "7"), ErrorKind::RateLimited, Retry::After(Duration::from_secs(7))),
+        (answer(409, json!({ "error": "no such model" })), ErrorKind::Rejected, Retry::Never),
+        (answer(409, json!({})), ErrorKind::Rejected, Retry::Never),
+    ] {
+        let provider = json!({ "error_message": "{{ body.error }}" });
+        let bench = Bench::with_provider(provider, job.clone(), vec![given]).await;
+        let error = bench.submit(json!({})).await.unwrap_err();
+        assert_eq!((error.kind(), error.retry(), error.status()), (kind, retry, Some(409)), "{}", error.message());
+    }
+}
+
 #[tokio::test]
 async fn a_refusal_is_said_in_the_providers_words_cleaned() {
     let job = with(|job| {
