@@ -34,6 +34,10 @@ impl AdapterSpec for CallsBack {
         true
     }
 
+    fn reads_deliveries(_: &Self::Checked) -> bool {
+        true
+    }
+
     fn pushed_only(_: &Self::Checked, tool: &str) -> bool {
         tool.starts_with("pushed")
     }

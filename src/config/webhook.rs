@@ -201,6 +201,7 @@ pub(super) fn check(words: WebhookWords, around: &Around<'_>, issues: &mut Issue
     rules::material(scheme.as_ref(), &route, &place, issues);
     rules::addresses(scheme.as_ref(), &route, callbacks, around, issues);
     let trust = rules::trust(scheme.as_ref(), &route, callbacks, &place, issues);
+    rules::readable(around, issues);
     rules::pushed(trust, around, issues);
     let tolerance = scheme.as_ref().and_then(Scheme::tolerance);
     let spans = rules::spans(&route, tolerance, &place, issues);

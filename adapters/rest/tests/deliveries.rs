@@ -2,7 +2,7 @@
 //! Numbers in names are those of the project's list of hostile inputs.
 #![expect(clippy::unwrap_used, reason = "a test's helpers may fail loudly")]
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use jobgate_adapter_api::{
@@ -11,6 +11,7 @@ use jobgate_adapter_api::{
 };
 use jobgate_adapter_rest::Rest;
 use jobgate_adapter_testkit::verified;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Words of a provider's `delivery:` and of a tool's `job:` without its `submit`, and an adapter made of them.
@@ -36,9 +37,22 @@ impl Reader {
         let delivery: Value = serde_saphyr::from_str(delivery).unwrap();
         let mut job: Value = serde_saphyr::from_str(job).unwrap();
         job["submit"] = json!({ "request": { "path": "/jobs", "body": {} }, "job": { "id": "{{ body.id }}" } });
-        let place = Place::root().key("tools").key("t").key("job");
-        let tools = vec![ToolWords { name: "t".to_owned(), input_schema: json!({ "type": "object" }), place, words: job }];
         let provider = json!({ "base_url": "https://api.example.com/v1", "delivery": delivery });
+        Self::of(provider, job, json!({ "type": "object" }))
+    }
+
+    /// Of the one provider and the one tool of a configuration.
+    fn of_document(text: &str) -> Self {
+        let document: Value = serde_saphyr::from_str(text).unwrap();
+        let only = |section: &str| document[section].as_object().unwrap().values().next().unwrap().clone();
+        let (mut provider, tool) = (only("providers"), only("tools"));
+        ["adapter", "webhook", "auth"].iter().for_each(|word| drop(provider.as_object_mut().unwrap().remove(*word)));
+        Self::of(provider, tool["job"].clone(), tool["input"].clone())
+    }
+
+    fn of(provider: Value, job: Value, input_schema: Value) -> Self {
+        let place = Place::root().key("tools").key("t").key("job");
+        let tools = vec![ToolWords { name: "t".to_owned(), input_schema, place, words: job }];
         let mut issues = Issues::new();
         let checked = factory::<Rest>().check(&deps().place, provider, tools, &mut issues);
         assert!(issues.is_empty(), "{issues:?}");
@@ -87,7 +101,8 @@ fn short(seen: Option<Observation>) -> String {
         JobState::Unrecognized(word) => format!("unrecognized {word}"),
         other => format!("{other:?}"),
     };
-    let progress = seen.progress.map(|progress| format!(" ({} of {:?})", progress.done, progress.total)).unwrap_or_default();
+    let total = |total: Option<f64>| total.map(|total| format!(" of {total}")).unwrap_or_default();
+    let progress = seen.progress.map(|progress| format!(", {}{}", progress.done, total(progress.total))).unwrap_or_default();
     let message = seen.message.map(|message| format!(" [{message}]")).unwrap_or_default();
     format!("{state}{progress}{message}")
 }
@@ -119,7 +134,7 @@ struct Service {
     cases: &'static [(&'static str, &'static [&'static str])],
 }
 
-/// J5: what deliveries of real services say, in words of YAML alone.
+/// A6: what deliveries of real services say, in words of YAML alone.
 const SERVICES: &[Service] = &[
     Service {
         name: "a prediction server without a status endpoint (Cog, Replicate)",
@@ -260,7 +275,7 @@ failure: { message: '{{ body.errors.messages | first }}' }
         cases: &[
             (
                 r#"{"type": "video.asset.created", "id": "evt-1", "data": {"id": "asset-1", "status": "preparing", "progress": {"progress": 40}}}"#,
-                &["asset-1: running (40 of Some(100.0))"],
+                &["asset-1: running, 40 of 100"],
             ),
             (
                 r#"{"type": "video.asset.ready", "id": "evt-2", "data": {"id": "asset-1", "status": "ready", "playback_ids": [{"id": "pb"}]}}"#,
@@ -291,7 +306,7 @@ result: { links: [{ uri: '{{ body.output[0] }}', name: video, mime_type: video/m
 failure: { message: '{{ body.failure }}', code: '{{ body.failureCode }}' }
 ",
         cases: &[
-            (r#"{"task": {"id": "t-1", "status": "RUNNING", "progress": 0.5}}"#, &["t-1: running (0.5 of Some(1.0))"]),
+            (r#"{"task": {"id": "t-1", "status": "RUNNING", "progress": 0.5}}"#, &["t-1: running, 0.5 of 1"]),
             (
                 r#"{"task": {"id": "t-1", "status": "SUCCEEDED", "output": ["https://cdn.example.com/v.mp4"]}}"#,
                 &["t-1: succeeded https://cdn.example.com/v.mp4"],
@@ -407,6 +422,29 @@ fn deliveries_of_real_services_are_read_by_words_alone() {
             assert_eq!(reader.said(body.as_bytes()), *wanted, "{}: {body}", service.name);
         }
     }
+}
+
+/// The documentation shows a configuration, a delivery and what is made of it: it is made of it.
+#[test]
+fn the_documented_deliveries_are_read_as_documented() {
+    let document = include_str!("../../../docs/webhooks.md");
+    let section = document.split_once("## How a delivery is read").unwrap().1;
+    let section = section.split("\n## ").next().unwrap();
+    let (mut reader, mut delivery, mut read) = (None, None, 0);
+    for block in section.split("```").skip(1).step_by(2) {
+        let (kind, text) = block.split_once('\n').unwrap();
+        match kind {
+            "yaml" => reader = Some(Reader::of_document(text)),
+            "json" => delivery = Some(text),
+            "text" => {
+                let said = reader.as_ref().unwrap().said(delivery.take().unwrap().as_bytes());
+                assert_eq!(said.join("\n"), text.trim());
+                read += 1;
+            }
+            other => panic!("a block of kind `{other}`"),
+        }
+    }
+    assert_eq!(read, 4);
 }
 
 /// 69 to 74, 81, 102: what cannot be read is said to be unreadable, and says nothing else: no job, no state, no panic, no content.
@@ -525,7 +563,7 @@ fn h81_a_form_is_read_where_the_words_say_so() {
     assert_eq!(reader.jobs_in(many.as_bytes()).unwrap_err().kind(), ErrorKind::Protocol);
 }
 
-/// J4: an event that `when` passes over is no error, and says nothing of any job.
+/// J3: an event that `when` passes over is no error, and says nothing of any job.
 #[test]
 fn an_event_of_another_kind_is_passed_over() {
     let reader = Reader::new("{ when: body.type is startingwith 'job.', job: '{{ body.id }}' }", PLAIN);
@@ -538,7 +576,7 @@ fn an_event_of_another_kind_is_passed_over() {
     assert_eq!(reader.read("2", ours).unwrap(), None, "it says nothing of another job");
 }
 
-/// L2: the address of a task's deliveries lets whoever has it make one, so what a provider repeats of it reaches no caller.
+/// B7: the address of a task's deliveries lets whoever has it make one, so what a provider repeats of it reaches no caller.
 #[test]
 fn the_callback_address_shows_in_no_result() {
     let reader = plain();
@@ -549,4 +587,50 @@ fn the_callback_address_shows_in_no_result() {
     assert_eq!(said, [r#"1: succeeded {"webhook":"***","list":["***?x=1"]}"#]);
     let body = json!({ "id": "1", "status": "failed", "error": format!("cannot deliver to {url}") }).to_string();
     assert_eq!(reader.said(body.as_bytes()), ["1: failed cannot deliver to (address)"]);
+}
+
+/// Any JSON, with the names that the words read among its names.
+fn any_json() -> impl Strategy<Value = Value> {
+    let word = || prop_oneof![Just("completed".to_owned()), Just("job.done".to_owned()), Just("1".to_owned()), ".{0,8}"];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        word().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 5, move |inner| {
+        let name = prop_oneof![
+            4 => prop::sample::select(vec!["id", "status", "type", "output", "error", "data", "Message", "events", "task"]).prop_map(str::to_owned),
+            1 => word(),
+        ];
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::vec((name, inner.clone()), 0..6).prop_map(|fields| fields.into_iter().collect::<Value>()),
+            inner.prop_map(|value| Value::from(value.to_string())),
+        ]
+    })
+}
+
+static READERS: LazyLock<Vec<Reader>> =
+    LazyLock::new(|| SERVICES.iter().map(|service| Reader::new(service.delivery, service.job)).chain([plain()]).collect());
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// 73: whatever is delivered, it is read or refused as unreadable; and a state is said only of a job that the delivery names.
+    #[test]
+    fn h73_whatever_is_delivered_is_read_or_refused(value in any_json(), bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        for reader in READERS.iter() {
+            for body in [value.to_string().as_bytes(), &bytes] {
+                match reader.jobs_in(body) {
+                    Ok(jobs) => for id in ["1", "completed"] {
+                        let said = reader.read(id, body);
+                        prop_assert!(jobs.iter().any(|job| job == id) || matches!(said, Ok(None)), "{said:?}");
+                    },
+                    Err(error) => prop_assert_eq!(error.kind(), ErrorKind::Protocol),
+                }
+            }
+        }
+    }
 }

@@ -148,6 +148,139 @@ fn a_wrong_job_is_told_its_place_and_what_would_be_right() {
     }
 }
 
+/// Changes a provider with deliveries, or the right job of one, at a pointer; the one issue must read as wanted.
+#[test]
+fn wrong_words_of_deliveries_are_told_their_place_and_what_would_be_right() {
+    let (p, t) = ("providers.p.delivery", "tools.t.job");
+    let asks = "a delivery is read without asking anybody, so there is no second request";
+    let told = json!({ "word": "{{ delivery.event }}" });
+    for (pointer, value, wanted) in [
+        (
+            "/provider/delivery",
+            json!({ "when": "body.event == 'done'" }),
+            format!(
+                "{p}: nothing says which job a delivery tells of: it needs `job`, or `jobs` for a list of them [job: \"{{{{ body.id }}}}\"]"
+            ),
+        ),
+        (
+            "/provider/delivery/job",
+            json!("body.id"),
+            format!(
+                "{p}.job: `body.id` is the same for every delivery; a value of the delivery is written in braces [\"{{{{ body.id }}}}\"]"
+            ),
+        ),
+        (
+            "/provider/delivery/job",
+            json!("{{ item.id }}"),
+            format!("{p}.job: `item` does not exist here; here exist `body`, `text`"),
+        ),
+        (
+            "/provider/delivery/job",
+            json!("{{ job.id }}"),
+            format!("{p}.job: `job` does not exist here; here exist `body`, `text`"),
+        ),
+        (
+            "/provider/delivery/body",
+            json!("{{ headers.x }}"),
+            format!("{p}.body: `headers` does not exist here; here exist `body`"),
+        ),
+        (
+            "/provider/delivery/jobs",
+            json!("{{ item }}"),
+            format!("{p}.jobs: `item` does not exist here; here exist `body`, `text`"),
+        ),
+        ("/provider/delivery/jobs", json!("events"), format!("{p}.jobs: `events` is the same for every delivery")),
+        (
+            "/provider/delivery/when",
+            json!("{{ body.event }}"),
+            format!("{p}.when: a condition is written without braces: `body.event`"),
+        ),
+        (
+            "/provider/delivery/when",
+            json!("body.event is startswith 'a'"),
+            format!("{p}.when: `body.event is startswith 'a'` cannot"),
+        ),
+        ("/provider/delivery/parse", json!("xml"), format!("{p}.parse: unknown variant `xml`, expected `json` or `form`")),
+        ("/provider/delivery/event", json!("x"), format!("{p}.event: unknown field `event`, expected one of `parse`, `when`")),
+        (
+            "/provider/delivery",
+            Value::Null,
+            format!("{t}.delivery: the provider has no `delivery` section that says which job a delivery tells of ["),
+        ),
+        (
+            "/job/delivery/word",
+            json!("{{ delivery.event | uper }}"),
+            format!("{t}.delivery.word: `delivery.event | uper` cannot be read"),
+        ),
+        (
+            "/job/delivery/body",
+            json!("{{ delivery.x }}"),
+            format!("{t}.delivery.body: `delivery` does not exist here; here exist `body`"),
+        ),
+        ("/job/status/word", json!("{{ delivery.event }}"), format!("{t}.status.word: `delivery` does not exist here")),
+        ("/job/delivery/rules", json!([{ "state": "failed" }]), format!("{t}.delivery.rules[0]: a rule needs `when` or `is` [")),
+        (
+            "/job/delivery/rules",
+            json!([{ "is": ["held"], "state": "input_required" }]),
+            format!("{t}.delivery.rules[0].state: `input_required` needs an `input` section"),
+        ),
+        (
+            "/job/delivery/result",
+            json!({ "request": { "path": "/x" }, "data": "{{ body }}" }),
+            format!("{t}.delivery.result.request: {asks} [data: "),
+        ),
+        (
+            "/job/delivery/failure",
+            json!({ "request": { "path": "/x" }, "message": "{{ body.error }}" }),
+            format!("{t}.delivery.failure.request: {asks} [message: "),
+        ),
+        (
+            "/job/submit/request/body",
+            json!("{{ callback.uri }}"),
+            format!("{t}.submit.request.body: `callback.uri` does not exist; a callback has `url`"),
+        ),
+        (
+            "/job/status/request/path",
+            json!("/{{ callback.url }}"),
+            format!("{t}.status.request.path: `callback` does not exist here"),
+        ),
+    ] {
+        let mut words = json!({ "provider": provider(), "job": job() });
+        words["provider"]["delivery"] = json!({ "when": "body.event == 'done'", "job": "{{ body.id }}" });
+        words["job"]["delivery"] = told.clone();
+        let (parent, last) = pointer.rsplit_once('/').unwrap();
+        words.pointer_mut(parent).unwrap()[last] = value;
+        let found = issues(words["provider"].take(), words["job"].take(), schema());
+        assert!(found.len() == 1 && found[0].starts_with(&wanted), "{pointer}\n  wanted: {wanted}\n  found:  {found:?}");
+    }
+}
+
+/// A job that cannot be looked at has to end by what is in its deliveries.
+#[test]
+fn a_status_without_a_request_needs_deliveries_that_say_everything() {
+    let mut words = job();
+    words["status"].as_object_mut().unwrap().remove("request");
+    let found = issues(provider(), words.clone(), schema());
+    let wanted = "tools.t.job.status: a status without a `request` needs the provider's `delivery`, which says how its deliveries are read [request: { path: \"/jobs/{{ job.id }}\" }]";
+    assert_eq!(found, [wanted]);
+
+    let mut provider = provider();
+    provider["delivery"] = json!({ "job": "{{ body.id }}" });
+    assert_eq!(issues(provider.clone(), words.clone(), schema()), Vec::<String>::new());
+    words["result"] = json!({ "request": { "path": "/jobs/{{ job.id }}/result" }, "data": "{{ body }}" });
+    words["failure"] = json!({ "request": { "path": "/jobs/{{ job.id }}/log" }, "message": "{{ text }}" });
+    words["status"]["rules"].as_array_mut().unwrap().push(json!({ "is": ["held"], "state": "input_required" }));
+    words["input"] = json!({ "key": "q", "message": "?", "page": "https://x.example.com" });
+    let found = issues(provider.clone(), words.clone(), schema());
+    let places: Vec<&str> = found.iter().map(|issue| issue.split(": ").next().unwrap()).collect();
+    assert_eq!(places, ["tools.t.job.result.request", "tools.t.job.failure.request", "tools.t.job.input"], "{found:?}");
+    // What the deliveries say themselves needs no request.
+    words.as_object_mut().unwrap().remove("input");
+    words["status"]["rules"].as_array_mut().unwrap().pop();
+    words["delivery"] = json!({ "result": { "data": "{{ body.output }}" }, "failure": { "message": "{{ body.error }}" } });
+    assert_eq!(issues(provider, words, schema()), Vec::<String>::new());
+}
+
 #[test]
 fn a_wrong_provider_is_told_its_place() {
     for (word, value, wanted) in [

@@ -141,6 +141,15 @@ pub(super) fn trust(
     }
 }
 
+/// A webhook whose deliveries nobody can read leads nowhere.
+pub(super) fn readable(around: &Around<'_>, issues: &mut Issues) {
+    if around.adapter.is_some_and(|adapter| !adapter.reads_deliveries()) {
+        let message = "no delivery of this provider can be read: nothing says which job one tells of";
+        let hint = "for example `delivery: { job: \"{{ body.id }}\" }` beside it, where the adapter is `rest`";
+        issues.add_with_hint(around.place.key("webhook"), message, hint);
+    }
+}
+
 /// Tools whose jobs cannot be looked at.
 pub(super) fn pushed(trust: WebhookTrust, around: &Around<'_>, issues: &mut Issues) {
     let Some(adapter) = around.adapter else { return };

@@ -2,5 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test's helpers may fail loudly")]
 
 mod answers;
+mod deliveries;
 mod requests;
 mod support;

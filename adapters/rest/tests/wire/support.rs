@@ -8,7 +8,7 @@ use jobgate_adapter_api::{
     ToolWords, factory,
 };
 use jobgate_adapter_rest::Rest;
-use jobgate_adapter_testkit::{Absent, HttpRig, MockApi, Request, ResponseTemplate, Rig, SECRET_REF};
+use jobgate_adapter_testkit::{Absent, HttpRig, MockApi, Request, ResponseTemplate, Rig, SECRET_REF, verified};
 use serde_json::{Value, json};
 
 /// Answers in order; the last one again and again.
@@ -96,6 +96,11 @@ impl Bench {
     pub(crate) async fn submit(&self, arguments: Value) -> Result<Submitted, AdapterError> {
         let arguments = arguments.as_object().unwrap().clone();
         self.adapter.submit(&self.cx, SubmitRequest { key: self.cx.key.clone(), arguments }).await
+    }
+
+    /// What a delivery says of a job.
+    pub(crate) fn read(&self, job: &JobRef, body: &Value) -> Result<Option<Observation>, AdapterError> {
+        self.adapter.read(&self.cx, job, &verified(body.to_string().as_bytes()))
     }
 
     pub(crate) async fn poll(&self, job: &JobRef) -> Result<Observation, AdapterError> {
