@@ -4,6 +4,7 @@ pub mod cli;
 pub mod config;
 pub mod domain;
 pub mod engine;
+pub mod hooks;
 pub mod http;
 pub mod mcp;
 pub mod metrics;

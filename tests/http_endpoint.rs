@@ -67,6 +67,7 @@ impl Gate {
             auth: Arc::new(NoAuth),
             limits: Arc::new(Limits::new(&CallerLimits::default(), clock.clone())),
             health: Arc::new(Well(health)),
+            hooks: None,
             clock: clock.clone(),
         };
         Self { frontend, clock, router: router(parts) }

@@ -133,6 +133,7 @@ pub(crate) fn start(servers: &Runtime, store: Arc<SledStore>, limits: ProviderLi
             auth: Arc::new(NoAuth),
             limits,
             health: Arc::new(Well),
+            hooks: None,
             clock: Arc::clone(&clock),
         });
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

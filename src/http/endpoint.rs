@@ -150,6 +150,7 @@ async fn read(here: &HttpParts, parts: &Parts, body: Body) -> Result<Bytes, Repl
         }
         Unread::TooSlow => refused(StatusCode::REQUEST_TIMEOUT, "the message did not arrive in time"),
         Unread::CutOff => refused(StatusCode::BAD_REQUEST, "the message was cut off"),
+        Unread::NoRoom => refused(StatusCode::SERVICE_UNAVAILABLE, "there is no room for the message now; try again"),
     })
 }
 

@@ -4,6 +4,7 @@ mod accept;
 mod address;
 mod auth;
 mod endpoint;
+mod hooks;
 pub mod limit;
 mod listen;
 mod metrics;
@@ -26,6 +27,7 @@ pub use auth::{Admitted, Authenticator, NoAuth, Refusal, Tokens};
 pub use listen::{ConnectionLimits, serve};
 
 use crate::domain::Clock;
+use crate::hooks::Hooks;
 use crate::mcp::{Frontend, Limits};
 
 /// How long an event stream may be silent before a comment is sent (Streamable HTTP, "Receiving Messages").
@@ -86,12 +88,16 @@ pub struct HttpParts {
     pub limits: Arc<Limits>,
     /// Whether it is well.
     pub health: Arc<dyn Health>,
+    /// Who takes deliveries of providers; without it there are no routes for them.
+    pub hooks: Option<Arc<dyn Hooks>>,
     /// Time.
     pub clock: Arc<dyn Clock>,
 }
 
-/// All paths: `POST`, `GET` and `DELETE /mcp`, `GET /healthz`, `GET /readyz`, `GET /metrics`.
+/// All paths: `POST`, `GET` and `DELETE /mcp`, `GET /healthz`, `GET /readyz`, `GET /metrics`, and `/hooks/{provider}` where providers
+/// deliver.
 pub fn router(parts: HttpParts) -> Router {
+    let hooks = parts.hooks.clone().map_or_else(Router::new, |takes| hooks::router(takes, parts.clock.clone()));
     Router::new()
         .route(
             "/mcp",
@@ -105,6 +111,7 @@ pub fn router(parts: HttpParts) -> Router {
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics::get).fallback(metrics::no_such_method))
         .with_state(Arc::new(parts))
+        .merge(hooks)
 }
 
 /// The process answers.

@@ -88,6 +88,7 @@ pub async fn http(plan: Arc<Plan>, stop: CancellationToken, ready: impl FnOnce(R
         auth: plan.auth.clone(),
         limits: plan.caller_limits.clone(),
         health: Arc::new(switch.clone()),
+        hooks: None,
         clock: world.clock.clone(),
     });
     let connections = supervisor.part();
