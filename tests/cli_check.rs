@@ -42,6 +42,20 @@ fn a_fine_configuration_is_fine_without_its_secrets() {
     assert!(!folder.path().join("jobgate-data").exists(), "checking makes nothing");
 }
 
+/// L4: what users start from is right.
+#[test]
+fn every_example_is_fine() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut found = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let file = entry.unwrap().file_name();
+        let output = jobgate(&folder, &["check", file.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{file:?}: {}{}", text(&output.stdout), text(&output.stderr));
+        found += 1;
+    }
+    assert!(found >= 6, "{found} examples");
+}
+
 /// Without a file, what `jobgate serve` would take here is checked.
 #[test]
 fn the_usual_file_is_checked_where_none_is_named() {

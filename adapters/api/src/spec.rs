@@ -46,8 +46,8 @@ pub trait AdapterSpec: fmt::Debug + Send + Sync + 'static {
         false
     }
 
-    /// Whether jobs of `tool` cannot be looked at, so that their deliveries alone tell of them: what
-    /// [`crate::Capabilities::pushed_only`] will say, known before anything is built.
+    /// Whether deliveries alone tell how jobs of `tool` end well, known before anything is built: wherever
+    /// [`crate::Capabilities::pushed_only`] will be true, and where a look shows no more than that a job was lost.
     fn pushed_only(checked: &Self::Checked, tool: &str) -> bool {
         let _ = (checked, tool);
         false

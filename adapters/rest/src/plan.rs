@@ -210,6 +210,13 @@ pub(crate) struct AnswerPlan {
     pub(crate) already_answered: Codes,
 }
 
+impl StatusPlan {
+    /// Whether a look can show that a job ended well; else its deliveries alone tell.
+    pub(crate) fn sees_success(&self) -> bool {
+        self.request.is_some() && self.rules.list.iter().any(|rule| rule.state == StateWord::Succeeded)
+    }
+}
+
 impl RequestPlan {
     /// Whether any of its texts uses a name.
     pub(crate) fn uses(&self, name: &str) -> bool {

@@ -36,7 +36,7 @@ impl AdapterSpec for Rest {
     }
 
     fn pushed_only(checked: &Checked, tool: &str) -> bool {
-        checked.provider.tools.get(tool).is_some_and(|tool| tool.status.request.is_none())
+        checked.provider.tools.get(tool).is_some_and(|tool| !tool.status.sees_success())
     }
 
     fn build(checked: &Checked, deps: &Deps) -> Result<RestAdapter, Issue> {

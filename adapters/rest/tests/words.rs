@@ -365,6 +365,20 @@ fn the_examples_have_no_issue() {
     check_document("slurm.yaml", include_str!("../../../examples/slurm.yaml"));
 }
 
+/// A look that can only show a loss is enough where deliveries tell of the end.
+#[test]
+fn a_job_may_end_well_by_deliveries_alone() {
+    let mut job = job();
+    job["status"]["rules"] = json!([{ "when": "body.restarted", "state": "failed" }, { "when": "true", "state": "running" }]);
+    job["delivery"] = json!({ "word": "{{ body.status }}", "rules": [{ "is": ["done"], "state": "succeeded" }] });
+    let mut provider = provider();
+    let found = issues(provider.clone(), job.clone(), schema());
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("needs the provider's `delivery`"), "{found:?}");
+    provider["delivery"] = json!({ "job": "{{ body.id }}" });
+    assert_eq!(issues(provider, job, schema()), Vec::<String>::new());
+}
+
 /// The whole example, and every section that is shown alone.
 #[test]
 fn the_readmes_examples_have_no_issue() {

@@ -51,8 +51,8 @@ pub(super) fn told(
     scopes: &Scopes,
     plans: (&StatusPlan, &ResultPlan, &FailurePlan),
 ) -> Option<ToldPlan> {
-    let pushed_only = job.status.request.is_none();
-    if pushed_only {
+    // Where no rule at all ends a job well, that is said already.
+    if job.status.request.is_none() || (!plans.0.sees_success() && tool::ends_well(job)) {
         needs_a_delivery(checker, place, provider, job);
     } else if provider.is_none() && job.delivery.is_some() {
         let message = "the provider has no `delivery` section that says which job a delivery tells of";
@@ -117,10 +117,10 @@ fn rules(checker: &mut Checker<'_>, place: &Place, own: &Told, scopes: &Scopes, 
     Rules { word, list, message: message.or_else(|| status.message.clone()), progress, handles }
 }
 
-/// A job that nobody can look at lives by its deliveries: they must say everything.
+/// A job that nobody can see end well lives by its deliveries: they must say everything.
 fn needs_a_delivery(checker: &mut Checker<'_>, place: &Place, provider: Option<&Delivery>, job: &Job) {
     if provider.is_none() {
-        let message = "a status without a `request` needs the provider's `delivery`, which says how its deliveries are read";
+        let message = "a status that never says `state: succeeded`, or has no `request`, needs the provider's `delivery`, which says how its deliveries are read";
         checker.issues.add_with_hint(place.key("status"), message, "request: { path: \"/jobs/{{ job.id }}\" }");
     }
     let own = job.delivery.as_ref();
@@ -131,12 +131,12 @@ fn needs_a_delivery(checker: &mut Checker<'_>, place: &Place, provider: Option<&
     {
         if asks {
             let message = format!(
-                "a job without a status request ends by a delivery, which is read without asking anybody: what its `{name}` says has to be in it"
+                "a job whose status request is missing, or never says `state: succeeded`, ends by a delivery, which is read without asking anybody: what its `{name}` says has to be in it"
             );
             checker.issues.add_with_hint(place.key(name).key("request"), message, example);
         }
     }
-    if job.input.is_some() {
+    if job.input.is_some() && job.status.request.is_none() {
         let message = "before an answer is handed over the job is looked at, so a job that asks needs `status.request`";
         checker.issues.add_with_hint(place.key("input"), message, "request: { path: \"/jobs/{{ job.id }}\" }");
     }

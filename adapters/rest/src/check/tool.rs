@@ -10,7 +10,7 @@ use crate::plan::{
     ReasonPlan, RequestPlan, ResultPlan, RulePlan, Rules, StatusPlan, SubmitPlan, ToolPlan,
 };
 use crate::words::{
-    Answer, Delivery, Failure, Find, Input, Job, Names, ProgressWords, Request, ResultWords, Rule, StateWord, Status, Submit,
+    Answer, Delivery, Failure, Find, Input, Job, Names, ProgressWords, Request, ResultWords, Rule, StateWord, Submit,
 };
 
 /// Which names exist where.
@@ -41,7 +41,7 @@ pub(super) fn check(checker: &mut Checker<'_>, tool: &ToolWords<Job>, deliveries
         checker.issues.add_with_hint(place.key("idempotent"), message, "headers: { Idempotency-Key: \"{{ key }}\" }");
     }
     let find = find_words.as_ref().map(|words| find(checker, &place.key("find"), words));
-    let status = status(checker, &place.key("status"), status_words, &scopes);
+    let status = status(checker, &place.key("status"), &tool.words, &scopes);
     let result = result(checker, &place.key("result"), &tool.words.result, of_job, of_status);
     let failure = failure(checker, &place.key("failure"), &tool.words.failure, of_job, of_status);
     let cancel = tool.words.cancel.as_ref().map(|words| {
@@ -123,12 +123,13 @@ fn find(checker: &mut Checker<'_>, place: &Place, words: &Find) -> Option<FindPl
     Some(FindPlan { request, reading, not_found: words.not_found.clone(), job })
 }
 
-fn status(checker: &mut Checker<'_>, place: &Place, words: &Status, scopes: &Scopes) -> Option<StatusPlan> {
+fn status(checker: &mut Checker<'_>, place: &Place, job: &Job, scopes: &Scopes) -> Option<StatusPlan> {
+    let words = &job.status;
     let request =
         transpose(words.request.as_ref().map(|request| request::check(checker, &place.key("request"), request, &scopes.job)));
     let word = checker.optional_text(&place.key("word"), words.word.as_deref(), &scopes.answer);
     let list = rules(checker, place, &words.rules, words.word.is_some(), &scopes.status);
-    if !words.rules.iter().any(|rule| rule.state == StateWord::Succeeded) {
+    if !ends_well(job) {
         let message = "no rule ends a job well: none has `state: succeeded`";
         checker.issues.add_with_hint(place.key("rules"), message, "{ is: [done], state: succeeded }");
     }
@@ -139,6 +140,12 @@ fn status(checker: &mut Checker<'_>, place: &Place, words: &Status, scopes: &Sco
     let rules = Rules { word, list, message, progress, handles };
     let reading = reading(&words.accept, |name| rules.uses(name));
     Some(StatusPlan { request: request?, reading, not_found: words.not_found.clone(), rules })
+}
+
+/// Whether any rule, of looks or of deliveries, ends a job well.
+pub(super) fn ends_well(job: &Job) -> bool {
+    let told = job.delivery.iter().filter_map(|told| told.rules.as_ref()).flatten();
+    job.status.rules.iter().chain(told).any(|rule| rule.state == StateWord::Succeeded)
 }
 
 /// The rules under `place`; `has_word` is whether anything says where the status word is.
