@@ -2,7 +2,7 @@
 
 use crate::config::{Problem, SchemeConfig, short};
 use crate::mac::Algorithm;
-use crate::request::Window;
+use crate::request::{Window, printable};
 use crate::secret::KeyForm;
 use crate::table::{Encoding, Field, FieldUse, Form, Piece, Table, Time, Version};
 
@@ -50,6 +50,7 @@ pub(crate) fn table(config: &SchemeConfig, problems: &mut Vec<Problem>) -> Table
         let why = "a list of pairs has no prefix";
         problems.push(Problem::new("signature_prefix", why, "leave `signature_prefix` out"));
     }
+    carried(config, problems);
     let table = Table {
         signature,
         form,
@@ -64,6 +65,47 @@ pub(crate) fn table(config: &SchemeConfig, problems: &mut Vec<Problem>) -> Table
     };
     judge(&table, config, public, problems);
     table
+}
+
+/// What no request could carry: such a route would refuse every delivery, and nobody would know why.
+fn carried(config: &SchemeConfig, problems: &mut Vec<Problem>) {
+    if config.signature_prefix.as_ref().is_some_and(|prefix| !prefixes(prefix)) {
+        problems.push(Problem::new("signature_prefix", UNPRINTABLE, "signature_prefix: 'sha256='"));
+    }
+    for (word, name) in [("signature_pair", &config.signature_pair), ("timestamp_pair", &config.timestamp_pair)] {
+        let fine = |name: &str| {
+            !name.is_empty() && name.len() <= 100 && name.bytes().all(|it| it.is_ascii_graphic() && !b"=,".contains(&it))
+        };
+        if name.as_ref().is_some_and(|name| !fine(name)) {
+            let why = "the name in a list such as `t=1,v1=2` is not empty, and has no `=`, comma or space";
+            problems.push(Problem::new(word, why, format!("{word}: v1")));
+        }
+    }
+    if config.signature_pair.is_some() && config.signature_pair == config.timestamp_pair {
+        let why = "signature and moment have the same name in the list";
+        problems.push(Problem::new("timestamp_pair", why, "timestamp_pair: t"));
+    }
+    let headers = [
+        ("signature_header", &config.signature_header),
+        ("timestamp_header", &config.timestamp_header),
+        ("id_header", &config.id_header),
+        ("key_id_header", &config.key_id_header),
+    ];
+    for (at, (word, name)) in headers.iter().enumerate() {
+        let same = |other: &String| name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(other));
+        if headers.iter().take(at).any(|(_, other)| other.as_ref().is_some_and(same)) {
+            let why = "another part is in the header of that name, and a header that decides something may be there once";
+            problems.push(Problem::new(word, why, format!("{word}: X-Something-Else")));
+        }
+    }
+}
+
+/// Why a prefix is refused.
+pub(crate) const UNPRINTABLE: &str = "a header's value is printable ASCII, does not begin with a space, and is short";
+
+/// Whether the value of a header can begin so.
+pub(crate) fn prefixes(text: &str) -> bool {
+    text.len() <= 100 && !text.starts_with(' ') && printable(text.as_bytes()).is_some()
 }
 
 fn algorithm(config: &SchemeConfig, public: bool, problems: &mut Vec<Problem>) -> Algorithm {
@@ -222,7 +264,7 @@ fn judge(table: &Table, config: &SchemeConfig, public: bool, problems: &mut Vec<
 }
 
 /// A header's name: a token of RFC 9110, section 5.6.2.
-fn header_name(word: &'static str, name: Option<&String>, problems: &mut Vec<Problem>) -> Option<String> {
+pub(crate) fn header_name(word: &'static str, name: Option<&String>, problems: &mut Vec<Problem>) -> Option<String> {
     let name = name?;
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || name.len() > 100 || !name.bytes().all(token) {

@@ -46,6 +46,15 @@ impl Policy {
                 problems.push(Problem::new("components", why, "components: ['@method', '@target-uri', content-digest]"));
             }
         }
+        let key = |label: &String| label.len() <= 100 && sfv::KeyRef::from_str(label).is_ok();
+        if config.label.as_ref().is_some_and(|label| !key(label)) {
+            let why = "a label is made of lower-case letters, digits, `_`, `-`, `.` and `*`, and begins with a letter";
+            problems.push(Problem::new("label", why, "label: sig1"));
+        }
+        let string = |text: &String| text.len() <= 256 && sfv::StringRef::from_str(text).is_ok();
+        if config.key_id.as_ref().is_some_and(|name| !string(name)) {
+            problems.push(Problem::new("key_id", "the name of a key is short and printable ASCII", "key_id: my-key"));
+        }
         let window = window.unwrap_or(Window::both(300));
         Self { label: config.label.clone(), components, key_id: config.key_id.clone(), window }
     }

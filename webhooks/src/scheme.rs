@@ -224,6 +224,9 @@ fn kind(config: &SchemeConfig, problems: &mut Vec<Problem>) -> Option<(Kind, &'s
         "fal" => {
             let why = "the keys are the same for all users of fal, so anybody there could sign for you";
             let user = need("user_id", &config.user_id, why, "user_id: github|123456");
+            if !custom::prefixes(&user) || user.ends_with(' ') {
+                problems.push(Problem::new("user_id", custom::UNPRINTABLE, "user_id: github|123456"));
+            }
             (Kind::Table(Box::new(timed(presets::fal(&user), window))), &["user_id", "tolerance"])
         }
         "cloudinary" => {
@@ -249,6 +252,12 @@ fn kind(config: &SchemeConfig, problems: &mut Vec<Problem>) -> Option<(Kind, &'s
             let why = "which header carries the token";
             let header = need("header", &config.header, why, "header: X-Webhook-Secret");
             let prefix = config.prefix.clone().unwrap_or_default();
+            if !header.is_empty() {
+                custom::header_name("header", Some(&header), problems);
+            }
+            if !custom::prefixes(&prefix) {
+                problems.push(Problem::new("prefix", custom::UNPRINTABLE, "prefix: 'Bearer '"));
+            }
             (Kind::Token(token::Place { header, prefix }), &["header", "prefix"])
         }
         "gitlab_token" => (Kind::Token(token::Place { header: "X-Gitlab-Token".to_owned(), prefix: String::new() }), &[]),

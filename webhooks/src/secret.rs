@@ -9,6 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::keys::{Certificates, KeySet};
 use crate::mac;
+use crate::request::printable;
 use crate::scheme::Scheme;
 
 /// How many secrets a route may hold at once.
@@ -302,6 +303,9 @@ impl KeyForm {
             }
             Self::Token => {
                 least(text.as_bytes(), MIN_TEXT)?;
+                if printable(text.as_bytes()).is_none() {
+                    return Err(SecretProblem::Encoding("printable ASCII, which is all that a header carries"));
+                }
                 Ok(Key::Blind(mac::blind(text.as_bytes())))
             }
             Self::KeySet => Err(SecretProblem::Unused),

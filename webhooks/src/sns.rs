@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::keys::{CertificateUrl, certificate_key, verify_rsa};
 use crate::refusal::{Part, Refusal};
-use crate::request::{Request, Window};
+use crate::request::{MAX_ID, Request, Window};
 use crate::secret::Secrets;
 use crate::verified::{Binds, Purpose, ReplayId, Verified};
 
@@ -48,9 +48,17 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// What is signed: names and values of the kind's fields, a line each, in the order of their names.
+    /// What is signed: names and values of the kind's fields, a line each, in the order of their names. No value but the message has
+    /// lines of its own, or the end of one could be signed as the beginning of the next.
     pub(crate) fn signed(&self) -> Result<String, Refusal> {
         let missing = Refusal::Missing(Part::Body);
+        if self.message_id.len() > MAX_ID {
+            return Err(Refusal::TooLong(Part::Id));
+        }
+        let short = [Some(&self.message_id), self.subject.as_ref(), self.token.as_ref(), self.subscribe_url.as_ref()];
+        if short.into_iter().flatten().any(|value| value.chars().any(char::is_control)) {
+            return Err(Refusal::Malformed(Part::Body));
+        }
         let mut lines = vec![("Message", self.message.as_str()), ("MessageId", self.message_id.as_str())];
         match self.r#type.as_str() {
             "Notification" => lines.extend(self.subject.as_deref().map(|subject| ("Subject", subject))),

@@ -132,11 +132,19 @@ impl Table {
         Binds { body, time: self.time.is_some() }
     }
 
-    /// Whether body and moment stand side by side, so that digits could move from one to the other. Then the body has to begin and
-    /// end as JSON does, which no digit does.
+    /// Whether characters could move from the body to its neighbour or back: they stand side by side, or an id is the neighbour and may
+    /// have in it what stands between. Then the body has to begin and end as JSON does, which no digit and no id does.
     fn needs_json(&self) -> bool {
         let free = |piece: &Piece| !matches!(piece, Piece::Text(_) | Piece::BodySha256);
-        self.signed.windows(2).any(|pair| free(&pair[0]) && free(&pair[1]))
+        let named = |piece: &Piece| matches!(piece, Piece::Id | Piece::Field);
+        let open = |triple: &[Piece]| match triple {
+            [left, Piece::Text(between), right] => {
+                let beside = (named(left) && *right == Piece::Body) || (*left == Piece::Body && named(right));
+                beside && request::id(between).is_ok()
+            }
+            _ => false,
+        };
+        self.signed.windows(2).any(|pair| free(&pair[0]) && free(&pair[1])) || self.signed.windows(3).any(open)
     }
 
     pub(crate) fn verify<'a>(&self, secrets: &Secrets, request: &Request<'a>, now: i64) -> Result<Verified<'a>, Refusal> {

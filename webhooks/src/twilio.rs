@@ -1,7 +1,7 @@
 //! `twilio`: HMAC-SHA1 over the public address, and over the sorted form fields or, through `bodySHA256` in the address, the body's hash.
 //!
 //! The address comes from the configuration. Twilio signs it with or without the port and, in old queries, with `'` escaped, so four
-//! spellings of it are tried; the replay id is over one of them alone.
+//! spellings of it are tried; the replay id is over one of them alone, whichever came.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +46,9 @@ pub(crate) fn verify<'a>(secrets: &Secrets, request: &Request<'a>, now: i64) -> 
         (true, false) => return Err(Refusal::Signature),
         (true, true) => {}
     }
-    let replay = ReplayId::of_base([request.url.as_bytes(), fields.as_bytes()]);
+    // Over one spelling, whichever it came and was signed in: else a copy with `'` for `%27` would be another delivery.
+    let [bare, ..] = &spellings;
+    let replay = ReplayId::of_base([bare.replace('\'', "%27").as_bytes(), fields.as_bytes()]);
     Ok(Verified::new(request.body, replay, None, Binds { body: true, time: false }))
 }
 
@@ -108,8 +110,8 @@ fn parse(url: &str) -> Result<Url, Refusal> {
     Url::parse(url).ok().filter(|url| url.has_host()).ok_or(Refusal::Malformed(Part::Url))
 }
 
-/// The address as configured, with its port left out or the usual one put in, each also with `'` escaped in the query.
-fn spellings(url: &str) -> Result<Vec<String>, Refusal> {
+/// The address without its port, with the usual one, as configured, and this also with `'` escaped in the query.
+fn spellings(url: &str) -> Result<[String; 4], Refusal> {
     let parsed = parse(url)?;
     let malformed = Refusal::Malformed(Part::Url);
     let (scheme, rest) = url.split_once("://").ok_or(malformed)?;
@@ -120,10 +122,9 @@ fn spellings(url: &str) -> Result<Vec<String>, Refusal> {
         Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         Some(_) | None => authority,
     };
-    let mut found = vec![url.to_owned(), format!("{scheme}://{bare}{tail}"), format!("{scheme}://{bare}:{usual}{tail}")];
-    if let Some((path, query)) = tail.split_once('?').filter(|(_, query)| query.contains('\'')) {
-        found.push(format!("{scheme}://{authority}{path}?{}", query.replace('\'', "%27")));
-    }
-    found.dedup();
-    Ok(found)
+    let escaped = match tail.split_once('?') {
+        Some((path, query)) => format!("{scheme}://{authority}{path}?{}", query.replace('\'', "%27")),
+        None => url.to_owned(),
+    };
+    Ok([format!("{scheme}://{bare}{tail}"), format!("{scheme}://{bare}:{usual}{tail}"), url.to_owned(), escaped])
 }

@@ -186,6 +186,9 @@ impl Kept {
         let (replay, body) = rest.split_first_chunk()?;
         let binds = Binds { body: bound & 1 != 0, time: bound & 2 != 0 };
         let sent_at = (bound & 4 != 0).then(|| i64::from_be_bytes(*moment));
+        if bound > 7 || (sent_at.is_none() && *moment != [0; 8]) {
+            return None;
+        }
         Some(Self { body: body.to_vec(), replay: ReplayId(*replay), sent_at, binds })
     }
 }
@@ -203,5 +206,13 @@ mod tests {
         }
         assert_eq!(Kept::from_bytes(b""), None);
         assert_eq!(Kept::from_bytes(&[2; 60]), None);
+        // A moment where none is said, and a bit that says nothing: found by the fuzzer.
+        let none = [&[FORM, 0][..], &[0; 48]].concat();
+        assert!(Kept::from_bytes(&none).is_some());
+        for (at, byte) in [(2, 1), (9, 1), (1, 8), (1, 255)] {
+            let mut other = none.clone();
+            other[at] = byte;
+            assert_eq!(Kept::from_bytes(&other), None, "byte {at}");
+        }
     }
 }

@@ -96,6 +96,23 @@ fn n045_n089_sns_is_fetched_and_checked_strictly() {
     assert_eq!(raw.verdict(&raw.sent().add("x-amz-sns-rawdelivery", "true")), Err(Refusal::Missing(Part::Signature)));
 }
 
+/// The signed content is lines without escapes, so only the message, which comes first, may have lines of its own: else the end of a message could be sent as its id, and the copy would be another delivery.
+#[test]
+fn n061_n084_lines_that_move_between_the_fields_of_sns() {
+    let rig = rig("aws_sns");
+    let sent = rig.signed(b"first\nMessageId\nsecond", "msg_1", NOW);
+    assert!(rig.verdict(&sent).is_ok(), "a message may have lines");
+    let mut body: Value = serde_json::from_slice(&sent.body).unwrap();
+    body["Message"] = json!("first");
+    body["MessageId"] = json!("second\nMessageId\nmsg_1");
+    assert_eq!(rig.verdict(&sent.clone().body(body.to_string())), Err(Refusal::Malformed(Part::Body)));
+    body["MessageId"] = json!("a".repeat(257));
+    assert_eq!(rig.verdict(&sent.body(body.to_string())), Err(Refusal::TooLong(Part::Id)));
+    for field in ["Subject", "Token", "SubscribeURL"] {
+        assert_eq!(sns(|body| body[field] = json!("a\nb")), Err(Refusal::Malformed(Part::Body)), "{field}");
+    }
+}
+
 /// A certificate that is not valid yet or any more, too big, of another kind, or none at all.
 #[test]
 fn n089_certificates_that_are_not_used() {

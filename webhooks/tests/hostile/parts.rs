@@ -1,6 +1,6 @@
 //! 25 to 98: signatures, moments, ids, bodies, handshakes and configurations.
 
-use jobgate_webhooks::{Credential, Part, Refusal, Scheme, SchemeConfig, Secret, SecretProblem, Secrets, lint};
+use jobgate_webhooks::{Credential, Outgoing, Part, Refusal, Scheme, SchemeConfig, Secret, SecretProblem, Secrets, lint, sign};
 
 use crate::rig::{NOW, Rig, Sent, all, config, rig};
 
@@ -238,6 +238,22 @@ fn n057_reordered_fields_are_the_same_delivery() {
     }
 }
 
+/// Twilio signs `'` in a query escaped or not, so both spellings verify, and both are one delivery.
+#[test]
+fn n057_another_spelling_of_the_address_is_the_same_delivery() {
+    let rig = rig("twilio");
+    let url = "https://gateway.example/hooks/route?name=it%27s";
+    let out = Outgoing { url, id: "", body: b"CallSid=CA1" };
+    let signed = sign(&rig.scheme, &rig.secret, &out, NOW).unwrap();
+    let headers = signed.headers.into_iter().map(|(name, value)| (name, value.into_bytes())).collect();
+    let sent = Sent { method: "POST".to_owned(), url: signed.url, headers, body: signed.body };
+    let other = sent.clone().url("https://gateway.example/hooks/route?name=it's");
+    let ported = sent.clone().url("https://gateway.example:443/hooks/route?name=it%27s");
+    let one = rig.verdict(&sent).unwrap();
+    assert_eq!((rig.verdict(&other), rig.verdict(&ported)), (Ok(one), Ok(one)));
+    assert!(rig.verdict(&sent.url("https://gateway.example/hooks/route?name=its")).is_err());
+}
+
 #[test]
 fn n061_ids_of_every_kind() {
     let rig = rig("standard_webhooks");
@@ -276,6 +292,18 @@ fn n084_digits_that_move_between_the_parts() {
     let sent = rig.signed(body.as_bytes(), "msg_1", NOW);
     let swallowed = sent.clone().set("webhook-id", format!("msg_1.{NOW}.{{\"x\":\"y")).body("z\"}");
     assert_eq!(rig.verdict(&swallowed), Err(Refusal::Malformed(Part::Id)));
+    // An id beside the body, with nothing between them that an id could not have.
+    for signed in ["{id}.{body}", "{body}.{id}", "{timestamp}:{id}:{body}"] {
+        let some = |text: &str| Some(text.to_owned());
+        let time = signed.contains("timestamp").then(|| "X-Timestamp".to_owned());
+        let config = SchemeConfig { signature_header: some("X-Signature"), ..SchemeConfig::named("hmac") };
+        let config = SchemeConfig { id_header: some("X-Id"), timestamp_header: time, signed: some(signed), ..config };
+        let rig = Rig { scheme: Scheme::from_config(&config).unwrap(), ..crate::rig::rig("hmac") };
+        assert!(rig.verdict(&rig.signed(b"{}", "a.b", NOW)).is_ok());
+        for body in [&b"b.{}"[..], b"{}.a", b"x=1", b""] {
+            assert_eq!(rig.verdict(&rig.signed(body, "a", NOW)), Err(Refusal::Malformed(Part::Body)), "{signed}");
+        }
+    }
     for name in ["cloudinary", "discord"] {
         let rig = crate::rig::rig(name);
         for body in [&b"1{}"[..], b"{}1", b"", b"1"] {
@@ -383,6 +411,7 @@ fn n094_n096_secrets_that_are_refused_at_load() {
         load("gitlab", &format!("whsec_{}", data_encoding::BASE64.encode(&[1; 24]))),
         Err(SecretProblem::Length { found: 24, wanted: 32 })
     );
+    assert!(matches!(load("gitlab_token", "a token with \u{fc} in it"), Err(SecretProblem::Encoding(_))), "no header carries it");
     assert_eq!(load("discord", &"0".repeat(64)), Err(SecretProblem::PublicKey), "a small-order point");
     let scheme = Scheme::named("github").unwrap();
     assert_eq!(Secrets::new(&scheme, []).map(|_| ()), Err(SecretProblem::None));
@@ -414,6 +443,21 @@ fn n098_unsafe_configurations_are_refused() {
         (SchemeConfig { tolerance: Some(60), ..SchemeConfig::named("github") }, "tolerance", "does not take"),
         (SchemeConfig { secret_prefix: some("x_"), ..hmac() }, "secret_prefix", "encoded secret"),
         (SchemeConfig { signature_header: some("X Signature"), ..hmac() }, "signature_header", "no name of a header"),
+        (SchemeConfig { signature_prefix: some("\u{fc}="), ..hmac() }, "signature_prefix", "printable ASCII"),
+        (SchemeConfig { signature_prefix: some(" v1="), ..hmac() }, "signature_prefix", "begin with a space"),
+        (SchemeConfig { signature_pair: some("v=1"), ..hmac() }, "signature_pair", "no `=`"),
+        (SchemeConfig { signature_pair: some(""), ..hmac() }, "signature_pair", "not empty"),
+        (SchemeConfig { signature_pair: some("t"), timestamp_pair: some("t"), ..hmac() }, "timestamp_pair", "same name"),
+        (SchemeConfig { timestamp_header: some("x-signature"), ..hmac() }, "timestamp_header", "may be there once"),
+        (SchemeConfig { header: some("X Secret"), ..SchemeConfig::named("static_token") }, "header", "no name of a header"),
+        (
+            SchemeConfig { header: some("X-Secret"), prefix: some("\n"), ..SchemeConfig::named("static_token") },
+            "prefix",
+            "printable ASCII",
+        ),
+        (SchemeConfig { user_id: some("\u{fc}"), ..SchemeConfig::named("fal") }, "user_id", "printable ASCII"),
+        (SchemeConfig { label: some("Sig"), ..SchemeConfig::named("rfc9421") }, "label", "lower-case"),
+        (SchemeConfig { key_id: some("\u{fc}"), ..SchemeConfig::named("rfc9421") }, "key_id", "printable ASCII"),
         (SchemeConfig { components: vec!["@methud".to_owned()], ..SchemeConfig::named("rfc9421") }, "components", "@methud"),
     ];
     for (config, word, reason) in cases {
