@@ -147,7 +147,7 @@ fn answered(rig: &Rig, request: &Request<'_>, verifies: bool, answer: &Answer) {
             assert_eq!((one("hub.challenge"), word(&answer.body)), (answer.body.clone(), true));
         }
         "slack" => assert!(verifies && word(&answer.body) && asked["challenge"] == answer.body.as_str(), "{}", answer.body),
-        "discord" => assert!(verifies && answer.body == json!({ "type": 1 }).to_string(), "{}", answer.body),
+        "discord" => assert!(verifies && answer.body == r#"{"type":1}"#, "{}", answer.body),
         "zoom" => {
             // What a delivery signs has a colon, so this is no signature of any.
             let said: Value = serde_json::from_str(&answer.body).expect("JSON");

@@ -13,8 +13,11 @@ use crate::deliveries::Deliveries;
 use crate::rig::{CERTIFICATE, NOW, RSA_KEYS, RSA_PRIVATE, Rig, configs};
 use crate::words::JSON;
 
+/// Makes something of an input, and looks at what becomes of it.
+pub(crate) type Feed = fn(&mut Choices<'_>);
+
 /// Each with its name.
-pub(crate) const PARTS: [(&str, fn(&mut Choices<'_>)); 6] = [
+pub(crate) const PARTS: [(&str, Feed); 6] = [
     ("key_set", key_set),
     ("certificate", certificate),
     ("kept", kept),
