@@ -37,7 +37,10 @@ pub(super) async fn run(command: StoreCommand) -> Ended {
         StoreCommand::Verify(source) => {
             let options = options(&source, true)?;
             let report = blocking(move || sled::verify(&options)).await?;
-            result(format!("read {} tasks, {} audit entries, {} bodies", report.tasks, report.audit_entries, report.bodies));
+            result(format!(
+                "read {} tasks, {} audit entries, {} deliveries, {} bodies",
+                report.tasks, report.audit_entries, report.deliveries, report.bodies
+            ));
             report.problems.iter().for_each(|problem| note(format!("problem: {problem}")));
             report.notes.iter().for_each(|line| note(format!("note: {line}")));
             result(report.advice());

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use jobgate::domain::{JobRef, ProviderName, Task, TaskState, Timestamp};
 use jobgate::store::{
     Addressee, Commit, DeadLetter, DeliveryId, Intake, MOST_DEAD, MOST_PARKED, Parked, StoreError, Taken, TaskStore,
 };
 use jobgate_webhooks::Kept;
+use tokio::task::JoinSet;
 
 use super::Harness;
 use super::support::{at, change, ci, create, id, task};
@@ -108,11 +109,12 @@ pub(crate) async fn s23_a_repeat_has_no_effect(place: impl Harness) {
 pub(crate) async fn s23_of_many_copies_at_once_one_is_the_first(place: impl Harness) {
     let store = place.open().await;
     let one = create(&*store, task(1)).await;
-    let copies = (0..64).map(|_| {
+    let mut copies = JoinSet::new();
+    for _ in 0..64 {
         let (store, intake) = (store.clone(), changing(1, [noted(&one)]));
-        tokio::spawn(async move { store.take(intake).await.unwrap() })
-    });
-    let taken: Vec<_> = join_all(copies).await.into_iter().map(Result::unwrap).collect();
+        copies.spawn(async move { store.take(intake).await.unwrap() });
+    }
+    let taken = copies.join_all().await;
     assert_eq!(taken.iter().filter(|taken| matches!(taken, Taken::First(_))).count(), 1);
     assert_eq!(taken.iter().filter(|taken| matches!(taken, Taken::Repeat { conflict: false })).count(), 63);
     assert_eq!(store.get(&id(1)).await.unwrap().unwrap().revision, one.revision.next());
@@ -171,15 +173,13 @@ pub(crate) async fn s24_nothing_is_missed_between_parking_and_binding(place: imp
     for number in 0..20 {
         let made = create(&*store, task(number)).await;
         let name = format!("job {number}");
-        let (parking, binding) = (store.clone(), store.clone());
-        let (intake, commit) = (self::parking(number, job(&name), 1), running(&made, &name));
-        let early = tokio::spawn(async move { parking.take(intake).await.unwrap() });
-        let found = tokio::spawn(async move {
-            binding.commit(commit).await.unwrap();
-            binding.parked(&ci(), &job(&name)).await.unwrap().len()
-        });
-        match (early.await.unwrap(), found.await.unwrap()) {
-            (Taken::First(_), 1) | (Taken::Bound, 0) => {}
+        let early = store.take(self::parking(number, job(&name), 1));
+        let found = async {
+            store.commit(running(&made, &name)).await.unwrap();
+            parked(&*store, &job(&name)).await.len()
+        };
+        match join(early, found).await {
+            (Ok(Taken::First(_)), 1) | (Ok(Taken::Bound), 0) => {}
             other => panic!("{other:?}"),
         }
     }

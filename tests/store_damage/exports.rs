@@ -85,11 +85,11 @@ async fn an_export_is_imported_whole_or_not_at_all() {
     let text = fs::read_to_string(&file).unwrap();
     let cut: String = text.lines().take(30).map(|line| format!("{line}\n")).collect();
     let changed = text.replacen("4711", "4712", 1);
-    let newer = text.replacen("\"format\":1", "\"format\":9", 1);
+    let newer = text.replacen("\"format\":2", "\"format\":9", 1);
     for (bad, why) in [
         (cut.as_str(), "it is cut short"),
         (&changed, "it was changed after it was made"),
-        (&newer, "it has format 9, and this version reads formats up to 1"),
+        (&newer, "it has format 9, and this version reads formats up to 2"),
         ("{}\n", "line 1: a line of it cannot be read"),
         ("", "it is cut short"),
     ] {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use jobgate::domain::{Cause, ManualClock};
 use jobgate::store::sled::{self, SledOptions, SledStore};
-use jobgate::store::{StoreError, TaskStore};
+use jobgate::store::{Intake, StoreError, Taken, TaskStore};
 
-use super::support::{at, ended, fill, id, open, options, task};
+use super::support::{at, delivery, ended, fill, id, intake, letter, open, options, task};
 
 /// The disk that is too full says so and loses nothing, and goes on by itself once there is room.
 #[tokio::test]
@@ -28,13 +28,23 @@ async fn a_disk_without_the_reserve_refuses_new_tasks_first() {
     // A running job's end is still taken down.
     let first = store.get(&id(0)).await.unwrap().unwrap();
     let last = store.commit(ended(&first)).await.unwrap();
+    // And so is a delivery, which may be that end.
+    let taken = store.take(Intake { dead: Some(letter(1, 10)), ..intake(1, at(9)) }).await.unwrap();
+    assert!(matches!(taken, Taken::First(_)), "{taken:?}");
     disk.fill(&filler, 7 << 20);
     let second = store.get(&id(1)).await.unwrap().unwrap();
     assert!(matches!(store.commit(ended(&second)).await, Err(StoreError::Unavailable(_))));
+    let refused = store.take(intake(2, at(9))).await.unwrap_err();
+    assert!(matches!(&refused, StoreError::Unavailable(why) if why.contains("nothing was stored")), "{refused}");
+    assert!(!store.was_taken(&delivery(2)).await.unwrap());
     assert_eq!(store.purge(&[(last.id, last.revision)]).await.unwrap(), 1);
+    assert_eq!(store.drop_dead(&[delivery(1)]).await.unwrap(), 1);
+    store.forget(at(9), 9).await.unwrap();
+    assert!(!store.was_taken(&delivery(1)).await.unwrap());
     fs::remove_file(&filler).unwrap();
     fill(&store, 5..6, 500).await;
     store.commit(ended(&second)).await.unwrap();
+    assert!(matches!(store.take(intake(2, at(9))).await.unwrap(), Taken::First(_)));
 }
 
 /// A disk that fills up under the store's hands: the failing calls say so, what was acknowledged can be read meanwhile, and writing

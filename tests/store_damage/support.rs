@@ -12,7 +12,8 @@ use jobgate::domain::{
     Timestamp, ToolName, ToolResult,
 };
 use jobgate::store::sled::{OpenReport, SledOptions, SledStore};
-use jobgate::store::{AuditEntry, Commit, Created, StoreError, TaskStore};
+use jobgate::store::{Addressee, AuditEntry, Commit, Created, DeadLetter, DeliveryId, Intake, Parked, StoreError, TaskStore};
+use jobgate_webhooks::Kept;
 use serde_json::{Map, Value};
 
 pub(crate) fn at(ms: i64) -> Timestamp {
@@ -53,6 +54,45 @@ pub(crate) fn ended(task: &Task) -> Commit {
     next.revision = task.revision.next();
     let entries = vec![AuditEntry::created(&next, &Cause::Poll)];
     Commit { expected: task.revision, next, entries, unpark: Vec::new() }
+}
+
+pub(crate) fn delivery(number: u8) -> DeliveryId {
+    DeliveryId::new([number; 32])
+}
+
+/// What a delivery of `size` bytes said.
+pub(crate) fn kept(size: usize) -> Kept {
+    Kept::from_bytes(&[&[1, 7][..], &5_i64.to_be_bytes(), &[9; 32], &vec![b'x'; size]].concat()).unwrap()
+}
+
+pub(crate) fn parked(number: u8, job: &str, size: usize) -> Parked {
+    let addressee = Addressee::Job(job.to_owned());
+    Parked {
+        provider: ProviderName::new("ci"),
+        addressee,
+        delivery: delivery(number),
+        at: at(5),
+        until: at(60_000),
+        kept: kept(size),
+    }
+}
+
+pub(crate) fn letter(number: u8, size: usize) -> DeadLetter {
+    let reason = "no field `state`".to_owned();
+    DeadLetter { id: delivery(number), provider: ProviderName::new("ci"), task: Some(id(0)), at: at(6), reason, kept: kept(size) }
+}
+
+pub(crate) fn intake(number: u8, keep_until: Timestamp) -> Intake {
+    Intake {
+        id: delivery(number),
+        body_hash: [1; 32],
+        at: at(5),
+        keep_until,
+        redriven: false,
+        commits: Vec::new(),
+        parked: Vec::new(),
+        dead: None,
+    }
 }
 
 pub(crate) fn options(dir: &Path) -> SledOptions {

@@ -1,5 +1,5 @@
 //! A writer that notes what the store acknowledged, and a checker that looks for all of it: for the tests that kill the writer or
-//! cut its power.
+//! cut its power. Every second task gets its job by a delivery, which parks another one that the next change makes use of.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
@@ -13,8 +13,9 @@ use jobgate::domain::{
     TaskId, TaskState, Timestamp, ToolName, ToolResult,
 };
 use jobgate::store::sled::{SledOptions, SledStore, verify};
-use jobgate::store::{AuditEntry, Commit, Created, TaskStore};
+use jobgate::store::{Addressee, AuditEntry, Commit, Created, DeliveryId, Intake, Parked, Taken, TaskStore};
 use jobgate_adapter_api::SystemClock;
+use jobgate_webhooks::Kept;
 use serde_json::{Map, Value};
 
 /// Bytes of the large parts, by turns.
@@ -92,6 +93,44 @@ fn after(number: u64, steps: u64, sizes: Sizes) -> Task {
     task
 }
 
+/// Whether the task got its job by a delivery.
+const fn is_delivered(number: u64) -> bool {
+    number.is_multiple_of(2)
+}
+
+/// The delivery that comes too early for its job, which never is.
+fn early(number: u64, sizes: Sizes) -> Parked {
+    let kept = [&[1, 7][..], &5_i64.to_be_bytes(), &[9; 32], filling(number, sizes).as_bytes()].concat();
+    Parked {
+        provider: ProviderName::new("ci"),
+        addressee: Addressee::Job(format!("early {number}")),
+        delivery: delivery(number),
+        at: task(number, sizes).created_at,
+        until: Timestamp::from_millis(i64::MAX),
+        kept: Kept::from_bytes(&kept).unwrap(),
+    }
+}
+
+fn delivery(number: u64) -> DeliveryId {
+    let mut bytes = [0x5a; 32];
+    bytes[..16].copy_from_slice(id(number).as_bytes());
+    DeliveryId::new(bytes)
+}
+
+fn intake(number: u64, commit: Commit, sizes: Sizes) -> Intake {
+    let early = early(number, sizes);
+    Intake {
+        id: early.delivery,
+        body_hash: [1; 32],
+        at: early.at,
+        keep_until: early.until,
+        redriven: false,
+        commits: vec![commit],
+        parked: vec![early],
+        dead: None,
+    }
+}
+
 /// Creates and commits tasks from number `first` on, until it is stopped; a line `ack number steps` for each acknowledged change.
 pub(crate) fn write_for_ever(dir: &Path, first: u64, sizes: Sizes, acks: impl Write + Send + 'static) {
     let store = SledStore::open(options(dir), Arc::new(SystemClock)).unwrap().store;
@@ -128,8 +167,17 @@ async fn write_one(store: &SledStore, number: u64, sizes: Sizes, acks: &Mutex<im
     for steps in 1..=2 {
         let next = after(number, steps, sizes);
         let entries = vec![AuditEntry::created(&next, &Cause::Poll)];
-        let commit = Commit { expected: after(number, steps - 1, sizes).revision, next, entries, unpark: Vec::new() };
-        store.commit(commit).await.unwrap();
+        let mut commit = Commit { expected: after(number, steps - 1, sizes).revision, next, entries, unpark: Vec::new() };
+        match (steps, is_delivered(number)) {
+            (1, true) => {
+                let taken = store.take(intake(number, commit, sizes)).await.unwrap();
+                assert!(matches!(taken, Taken::First(_)), "{taken:?}");
+            }
+            (_, is_delivered) => {
+                commit.unpark.extend(is_delivered.then(|| early(number, sizes).key()));
+                store.commit(commit).await.unwrap();
+            }
+        }
         acknowledge(steps);
     }
 }
@@ -158,6 +206,13 @@ pub(crate) fn check(dir: &Path, sizes: Sizes, acks: impl BufRead) -> usize {
             let reached = there.revision.0 - task(number, sizes).revision.0;
             assert!(reached >= steps, "change {steps} of task {number} was acknowledged, and it stands at {reached}");
             assert_eq!(*there, after(number, reached, sizes));
+            // What a delivery does is there together with the record that it was taken, or neither is.
+            let was_taken = opened.store.was_taken(&delivery(number)).await.unwrap();
+            assert_eq!(was_taken, is_delivered(number) && reached >= 1, "delivery {number} at {reached}");
+            let early = early(number, sizes);
+            let parked = opened.store.parked(&early.provider, &early.addressee).await.unwrap();
+            let expected = if is_delivered(number) && reached == 1 { vec![early] } else { Vec::new() };
+            assert_eq!(parked, expected, "delivery {number} at {reached}");
         }
         opened.store.close().await.unwrap();
     });

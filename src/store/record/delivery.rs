@@ -102,15 +102,27 @@ pub(in crate::store) struct SlipHead {
 /// Where the body of a row comes from. The error says what is wrong with it.
 pub(in crate::store) type FetchBody<'a> = &'a dyn Fn(&BodyRef) -> Result<Vec<u8>, String>;
 
+const fn form<T>(at: Timestamp, until: Option<Timestamp>, what: Held<T>) -> Row<T> {
+    let until = match until {
+        Some(until) => Some(until.as_millis()),
+        None => None,
+    };
+    Row::V1(RowV1 { at: at.as_millis(), until, what })
+}
+
+fn whole<T: Serialize>(at: Timestamp, until: Option<Timestamp>, what: &T) -> Vec<u8> {
+    json(&form(at, until, Held::Here(what)))
+}
+
 fn slip<T: Serialize>(at: Timestamp, until: Option<Timestamp>, what: &T) -> Slip {
-    let form = |what| Row::V1(RowV1 { at: at.as_millis(), until: until.map(Timestamp::as_millis), what });
-    let row = json(&form(Held::Here(what)));
+    let row = whole(at, until, what);
     if row.len() <= INLINE {
         return Slip { row, head: SlipHead { at, until, body: None }, body: None };
     }
     let bytes = json(what);
     let body = BodyRef::of(&bytes);
-    Slip { row: json(&form(Held::Body(body))), head: SlipHead { at, until, body: Some(body) }, body: Some(bytes) }
+    let row = json(&form(at, until, Held::<T>::Body(body)));
+    Slip { row, head: SlipHead { at, until, body: Some(body) }, body: Some(bytes) }
 }
 
 fn parked_form(parked: &Parked) -> ParkedV1<'_> {
@@ -126,15 +138,28 @@ pub(in crate::store) fn encode_parked(parked: &Parked) -> Slip {
     slip(parked.at, Some(parked.until), &parked_form(parked))
 }
 
-/// The stored form of a dead letter.
-pub(in crate::store) fn encode_dead(letter: &DeadLetter) -> Slip {
-    let form = DeadV1 {
+/// The same with everything in it, for an export.
+pub(in crate::store) fn encode_parked_whole(parked: &Parked) -> Vec<u8> {
+    whole(parked.at, Some(parked.until), &parked_form(parked))
+}
+
+fn dead_form(letter: &DeadLetter) -> DeadV1<'_> {
+    DeadV1 {
         provider: letter.provider.as_str().into(),
         task: letter.task.as_ref().map(ToString::to_string),
         reason: shortened(&letter.reason).into(),
         kept: KeptV1::of(&letter.kept),
-    };
-    slip(letter.at, None, &form)
+    }
+}
+
+/// The stored form of a dead letter.
+pub(in crate::store) fn encode_dead(letter: &DeadLetter) -> Slip {
+    slip(letter.at, None, &dead_form(letter))
+}
+
+/// The same with everything in it, for an export.
+pub(in crate::store) fn encode_dead_whole(letter: &DeadLetter) -> Vec<u8> {
+    whole(letter.at, None, &dead_form(letter))
 }
 
 /// Reads what a row of any version says of itself.
@@ -177,4 +202,82 @@ pub(in crate::store) fn decode_dead(id: DeliveryId, row: &[u8], fetch: FetchBody
     let task = what.task.as_deref().map(task_id).transpose()?;
     let provider = ProviderName::new(what.provider);
     Ok(DeadLetter { id, provider, task, at, reason: what.reason.into_owned(), kept: what.kept.read()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const ID: DeliveryId = DeliveryId::new([7; 32]);
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    fn kept(size: usize) -> Kept {
+        Kept::from_bytes(&[&[1, 7][..], &5_i64.to_be_bytes(), &[9; 32], &vec![b'x'; size]].concat()).unwrap()
+    }
+
+    fn parked(addressee: Addressee, size: usize) -> Parked {
+        Parked { provider: ProviderName::new("ci"), addressee, delivery: ID, at: at(1), until: at(2), kept: kept(size) }
+    }
+
+    fn letter(reason: &str, size: usize) -> DeadLetter {
+        let (provider, reason) = (ProviderName::new("ci"), reason.to_owned());
+        DeadLetter { id: ID, provider, task: None, at: at(3), reason, kept: kept(size) }
+    }
+
+    fn json_of(slip: &Slip) -> Value {
+        serde_json::from_slice(&slip.row).unwrap()
+    }
+
+    /// What this version writes is what it wrote first: a change of form is a new version.
+    #[test]
+    fn the_first_form_stays() {
+        let what = "AQcAAAAAAAAABQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJeHg=";
+        let row = json!({"1": {"t": 1, "u": 2, "w": {"=": {"p": "ci", "a": {"j": "4711"}, "k": what}}}});
+        let early = parked(Addressee::Job("4711".to_owned()), 2);
+        assert_eq!(json_of(&encode_parked(&early)), row);
+        assert_eq!(decode_parked(ID, row.to_string().as_bytes(), &|_| panic!("no body")).unwrap(), early);
+        let row = json!({"1": {"t": 3, "w": {"=": {"p": "ci", "r": "no state", "k": what}}}});
+        let dead = letter("no state", 2);
+        assert_eq!(json_of(&encode_dead(&dead)), row);
+        assert_eq!(decode_dead(ID, row.to_string().as_bytes(), &|_| panic!("no body")).unwrap(), dead);
+    }
+
+    /// However large a delivery is, or the id of the job that it tells of, or the reason, its row fits and it is read back whole.
+    #[test]
+    fn large_ones_become_bodies() {
+        let task = Addressee::Task(TaskId::from_bytes([7; 16]));
+        for early in [parked(task, 1 << 20), parked(Addressee::Job("😀".repeat(9000)), 2)] {
+            let slip = encode_parked(&early);
+            assert!(slip.row.len() < 300, "{} bytes", slip.row.len());
+            assert_eq!(decode_head(&slip.row).unwrap(), slip.head);
+            let fetch = |name: &BodyRef| Ok((Some(*name) == slip.head.body).then(|| slip.body.clone().unwrap()).unwrap());
+            assert_eq!(decode_parked(ID, &slip.row, &fetch).unwrap(), early);
+            assert_eq!(decode_parked(ID, &encode_parked_whole(&early), &|_| panic!("no body")).unwrap(), early);
+        }
+        let slip = encode_dead(&letter(&"😀".repeat(9000), 2));
+        assert_eq!(slip.body, None);
+        let read = decode_dead(ID, &slip.row, &|_| panic!("no body")).unwrap();
+        assert_eq!(read.reason, "😀".repeat(500) + "…");
+    }
+
+    /// What a newer version wrote, or nobody, is refused with a word about it.
+    #[test]
+    fn an_unknown_form_is_refused() {
+        for text in [
+            &b"{\"7\":{}}"[..],
+            b"{}",
+            b"",
+            b"\xff",
+            b"{\"1\":{\"t\":1,\"w\":{\"=\":{\"p\":\"ci\",\"a\":{\"j\":\"7\"},\"k\":\"!\"}}}}",
+        ] {
+            assert!(decode_parked(ID, text, &|_| panic!("no body")).is_err());
+        }
+        let missing = decode_dead(ID, &encode_dead(&letter("", 1 << 14)).row, &|_| Err("the body is missing".to_owned()));
+        assert_eq!(missing.unwrap_err().to_string(), "the body is missing");
+    }
 }

@@ -16,7 +16,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub(super) use audit::{decode_audit, encode_audit};
-pub(super) use delivery::{FetchBody, Slip, SlipHead, decode_dead, decode_head, decode_parked, encode_dead, encode_parked};
+pub(super) use delivery::{
+    FetchBody, Slip, SlipHead, decode_dead, decode_head, decode_parked, encode_dead, encode_dead_whole, encode_parked,
+    encode_parked_whole,
+};
 pub(super) use words::{hex, hex32, unhex};
 
 use self::task::TaskV1;

@@ -9,9 +9,9 @@ use super::group::Prepared;
 use super::keys::{self, Row};
 use super::layout::{Layout, remove};
 use super::meta::{FORM, Meta};
-use crate::domain::Task;
-use crate::store::record::encode_audit;
-use crate::store::{AuditEntry, StoreError};
+use crate::domain::{Task, Timestamp};
+use crate::store::record::{Slip, encode_audit};
+use crate::store::{AuditEntry, DeliveryId, StoreError};
 
 /// Rows are written in steps of about so many bytes.
 const STEP_BYTES: usize = 1 << 20;
@@ -67,6 +67,23 @@ impl Builder {
             self.row((keys::audit(task.id, entry.revision, place), encode_audit(entry)))?;
         }
         Ok(())
+    }
+
+    /// Adds that a delivery was taken.
+    pub(super) fn taken(&mut self, id: DeliveryId, until: Timestamp, body_hash: &[u8; 32]) -> Result<(), StoreError> {
+        self.row((keys::taken(id), keys::taken_value(until, body_hash)))?;
+        self.row((keys::memory_end(until, id), Vec::new()))
+    }
+
+    /// Adds a parked delivery or dead letter; its body is written to `bodies`.
+    pub(super) fn slip(&mut self, key: Vec<u8>, slip: Slip, bodies: &Bodies) -> Result<(), StoreError> {
+        if let (Some(body), Some(bytes)) = (&slip.head.body, &slip.body) {
+            bodies.write(body, bytes)?;
+        }
+        for row in keys::slip_rows(&key, &slip.head) {
+            self.row(row)?;
+        }
+        self.row((key, slip.row))
     }
 
     /// The same tasks and groups as another database.

@@ -1,4 +1,8 @@
-//! Writing everything to one file of JSON lines: a head, the seeds, the tasks, and an end with the counts and a hash of all before.
+//! Writing everything to one file of JSON lines: a head, the seeds, the deliveries, the tasks, and an end with the counts and a hash of
+//! all before.
+//!
+//! The store is in use meanwhile. Deliveries come before tasks, so that the task of a delivery that is said to be taken has what it
+//! brought.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -10,16 +14,16 @@ use sha2::{Digest, Sha256};
 
 use super::db::{Db, corrupt, unavailable};
 use super::disk::sync_dir;
-use super::keys;
 use super::layout::{Layout, stamp};
 use super::options::SledOptions;
 use super::view::View;
+use super::{deliveries, keys};
 use crate::domain::{TaskId, Timestamp};
 use crate::store::StoreError;
 use crate::store::record::{self, hex32};
 
 /// The format that this version writes. Older ones are read.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 /// What was exported.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,12 +66,44 @@ pub(super) enum Line<'a> {
         #[serde(borrow)]
         audit: Vec<&'a RawValue>,
     },
+    /// A delivery that was taken.
+    Delivery {
+        /// Its id.
+        #[serde(with = "hex32")]
+        id: [u8; 32],
+        /// The hash of its body.
+        #[serde(with = "hex32")]
+        body: [u8; 32],
+        /// Until when it is remembered, in milliseconds since 1970.
+        until: i64,
+    },
+    /// A parked delivery.
+    Parked {
+        /// Its id.
+        #[serde(with = "hex32")]
+        id: [u8; 32],
+        /// Its row, nothing moved out.
+        #[serde(borrow)]
+        record: &'a RawValue,
+    },
+    /// A dead letter.
+    Dead {
+        /// Its id.
+        #[serde(with = "hex32")]
+        id: [u8; 32],
+        /// Its row, nothing moved out.
+        #[serde(borrow)]
+        record: &'a RawValue,
+    },
     /// The last line.
     End {
         /// How many tasks there are.
         tasks: u64,
         /// How many seeds.
         seeds: u64,
+        /// How many lines about deliveries; format 1 had none.
+        #[serde(default)]
+        deliveries: u64,
         /// SHA-256 of all bytes before this line.
         #[serde(with = "hex32")]
         sha256: [u8; 32],
@@ -167,14 +203,49 @@ fn write_all(
         out.line(&Line::Seed { name, bytes }).map_err(failed)?;
         seeds += 1;
     }
+    let deliveries = write_deliveries(view, db, out, at, failed)?;
     for row in db.rows(b"t") {
         if let Some(id) = keys::record_of(&row?.0) {
             tasks += u64::from(write_task(view, db, out, id, failed)?);
         }
     }
     let sha256 = out.hash.clone().finalize().into();
-    out.line(&Line::End { tasks, seeds, sha256 }).map_err(failed)?;
+    out.line(&Line::End { tasks, seeds, deliveries, sha256 }).map_err(failed)?;
     Ok(tasks)
+}
+
+/// Writes the deliveries that are remembered at `at`, those parked and the dead letters; gives how many lines that were.
+fn write_deliveries(
+    view: &View,
+    db: &Db,
+    out: &mut Out,
+    at: Timestamp,
+    failed: &dyn Fn(io::Error) -> StoreError,
+) -> Result<u64, StoreError> {
+    let mut lines = 0;
+    for row in db.rows(keys::TAKEN) {
+        let (key, value) = row?;
+        let (id, taken) = (keys::delivery_in(&key), keys::taken_in(&value));
+        let (Some(id), Some((until, body))) = (id, taken) else {
+            return Err(corrupt("what is known of a delivery cannot be read"));
+        };
+        // One that is on its way to the disk has not yet changed the tasks that are written below.
+        if until > at && view.was_taken(db, id)? {
+            out.line(&Line::Delivery { id: *id.as_bytes(), body, until: until.as_millis() }).map_err(failed)?;
+            lines += 1;
+        }
+    }
+    for parked in deliveries::all_below(view, db, keys::PARKED, usize::MAX)? {
+        let record = raw(record::encode_parked_whole(&parked))?;
+        out.line(&Line::Parked { id: *parked.delivery.as_bytes(), record: &record }).map_err(failed)?;
+        lines += 1;
+    }
+    for letter in deliveries::dead_letters(view, db, usize::MAX)? {
+        let record = raw(record::encode_dead_whole(&letter))?;
+        out.line(&Line::Dead { id: *letter.id.as_bytes(), record: &record }).map_err(failed)?;
+        lines += 1;
+    }
+    Ok(lines)
 }
 
 /// Writes one task as it is on disk; gives whether it is still there.
@@ -186,10 +257,6 @@ fn write_task(
     failed: &dyn Fn(io::Error) -> StoreError,
 ) -> Result<bool, StoreError> {
     let Some(task) = view.load(db, id)? else { return Ok(false) };
-    let raw = |bytes: Vec<u8>| {
-        let text = String::from_utf8(bytes).map_err(|_| corrupt("a record is no text"))?;
-        RawValue::from_string(text).map_err(|error| corrupt(&format!("a record is no JSON: {error}")))
-    };
     let record = raw(record::encode_whole(&task))?;
     let mut audit = Vec::new();
     for entry in view.audit(db, id)? {
@@ -201,4 +268,9 @@ fn write_task(
     let audit = audit.iter().map(AsRef::as_ref).collect();
     out.line(&Line::Task { id: id.to_string(), record: &record, audit }).map_err(failed)?;
     Ok(true)
+}
+
+fn raw(json: Vec<u8>) -> Result<Box<RawValue>, StoreError> {
+    let text = String::from_utf8(json).map_err(|_| corrupt("a record is no text"))?;
+    RawValue::from_string(text).map_err(|error| corrupt(&format!("a record is no JSON: {error}")))
 }

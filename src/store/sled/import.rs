@@ -15,8 +15,8 @@ use super::layout::{Layout, Step, remove};
 use super::lock::Lock;
 use super::options::SledOptions;
 use crate::domain::Timestamp;
-use crate::store::StoreError;
-use crate::store::record::{decode, decode_audit};
+use crate::store::record::{BodyRef, decode, decode_audit, decode_dead, decode_parked, encode_dead, encode_parked};
+use crate::store::{DeliveryId, StoreError};
 
 /// What was imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +40,18 @@ pub fn import(options: &SledOptions, file: &Path) -> Result<Imported, StoreError
     layout.settle()?;
     if layout.live().exists() {
         let db = Db::open(&layout.live(), options.cache_bytes)?;
-        let has_tasks = db.rows(b"t").next().transpose()?.is_some();
+        let mut used = None;
+        for (letter, what) in
+            [(&b"t"[..], "tasks"), (keys::TAKEN, "deliveries"), (keys::PARKED, "deliveries"), (keys::DEAD, "deliveries")]
+        {
+            if used.is_none() && db.rows(letter).next().transpose()?.is_some() {
+                used = Some(what);
+            }
+        }
         drop(db);
-        if has_tasks {
+        if let Some(what) = used {
             return Err(StoreError::Unavailable(format!(
-                "{} has tasks already, and an import would replace them; import into an empty folder, or move this one away first",
+                "{} has {what} already, and an import would replace them; import into an empty folder, or move this one away first",
                 options.path.display()
             )));
         }
@@ -58,7 +65,7 @@ pub fn import(options: &SledOptions, file: &Path) -> Result<Imported, StoreError
 /// Reads all of the file and checks that it is whole.
 pub(super) fn check(file: &Path) -> Result<Imported, StoreError> {
     let mut hash = Sha256::new();
-    let (mut exported_at, mut tasks, mut seeds, mut ended) = (None, 0, 0, false);
+    let (mut exported_at, mut tasks, mut seeds, mut deliveries, mut ended) = (None, 0, 0, 0, false);
     each_line(file, |text| {
         if ended {
             return Err("there is more after its end".to_owned());
@@ -71,9 +78,10 @@ pub(super) fn check(file: &Path) -> Result<Imported, StoreError> {
             _ if exported_at.is_none() => return Err("it does not begin as an export of jobgate".to_owned()),
             Line::Seed { .. } => seeds += 1,
             Line::Task { .. } => tasks += 1,
-            Line::End { tasks: of, seeds: and, sha256 } => {
+            Line::Delivery { .. } | Line::Parked { .. } | Line::Dead { .. } => deliveries += 1,
+            Line::End { tasks: of, seeds: and, deliveries: beside, sha256 } => {
                 ended = true;
-                if (of, and) != (tasks, seeds) || sha256 != <[u8; 32]>::from(hash.clone().finalize()) {
+                if (of, and, beside) != (tasks, seeds, deliveries) || sha256 != <[u8; 32]>::from(hash.clone().finalize()) {
                     return Err("it was changed after it was made".to_owned());
                 }
             }
@@ -92,15 +100,28 @@ pub(super) fn build(layout: &Layout, options: &SledOptions, file: &Path) -> Resu
     let bodies = Bodies::open(layout.bodies()).map_err(|error| unavailable("cannot make the folder of bodies", &error))?;
     let mut builder = Builder::new(layout, options.cache_bytes)?;
     let mut stopped = None;
+    let whole = |_: &BodyRef| Err("an export holds all of what it holds".to_owned());
     let read = each_line(file, |text| {
         let added = match parse(text)? {
             Line::Seed { name, bytes } => builder.row((keys::seed(&name), bytes.to_vec())),
             Line::Task { id, record, audit } => {
                 let id = id.parse().map_err(|error| format!("{error}"))?;
-                let mut nothing_moved_out = |_: &_, _| Err("an export holds all of a task".to_owned());
-                let task = decode(id, record.get().as_bytes(), &mut nothing_moved_out).map_err(|error| error.to_string())?.task;
+                let task = decode(id, record.get().as_bytes(), &mut |body, _| whole(body).map(Some))
+                    .map_err(|error| error.to_string())?
+                    .task;
                 let entries = audit.iter().map(|entry| decode_audit(entry.get().as_bytes())).collect::<Result<Vec<_>, _>>();
                 builder.task(task, &entries.map_err(|error| error.to_string())?, &bodies)
+            }
+            Line::Delivery { id, body, until } => builder.taken(DeliveryId::new(id), Timestamp::from_millis(until), &body),
+            Line::Parked { id, record } => {
+                let parked =
+                    decode_parked(DeliveryId::new(id), record.get().as_bytes(), &whole).map_err(|error| error.to_string())?;
+                builder.slip(keys::parked(&parked.key()), encode_parked(&parked), &bodies)
+            }
+            Line::Dead { id, record } => {
+                let letter =
+                    decode_dead(DeliveryId::new(id), record.get().as_bytes(), &whole).map_err(|error| error.to_string())?;
+                builder.slip(keys::dead(letter.id), encode_dead(&letter), &bodies)
             }
             Line::JobgateExport { .. } | Line::End { .. } => Ok(()),
         };

@@ -346,7 +346,7 @@ impl TaskStore for SledStore {
     }
 
     async fn all_parked(&self, limit: usize) -> Result<Vec<Parked>, StoreError> {
-        self.blocking(move |view, db| deliveries::all_below(view, db, b"p", limit)).await
+        self.blocking(move |view, db| deliveries::all_below(view, db, keys::PARKED, limit)).await
     }
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError> {

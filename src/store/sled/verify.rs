@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::body::Bodies;
 use super::db::{Db, unavailable};
-use super::keys;
+use super::keys::{self, Row};
 use super::layout::Layout;
 use super::lock::Lock;
 use super::meta::{FORM, Meta};
@@ -14,8 +14,8 @@ use crate::domain::TaskId;
 use crate::store::StoreError;
 use crate::store::record::{self, BodyRef, Role};
 
-/// The letters of the rows that lead to tasks.
-const INDEXES: &[u8] = b"wcnoejkirgb";
+/// The letters of the rows that lead to tasks and deliveries.
+const INDEXES: &[u8] = b"wcnoejkirgbxquy";
 
 /// What [`verify`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct VerifyReport {
     pub tasks: u64,
     /// Entries of histories read.
     pub audit_entries: u64,
+    /// Deliveries that are remembered, parked or laid aside.
+    pub deliveries: u64,
     /// Large parts read and compared with their hash.
     pub bodies: u64,
     /// What is wrong, and with which task.
@@ -68,6 +70,8 @@ pub fn verify(options: &SledOptions) -> Result<VerifyReport, StoreError> {
         meta: Meta::default(),
     };
     check.records()?;
+    check.taken()?;
+    check.slips()?;
     check.indexes()?;
     check.histories();
     check.counts()?;
@@ -118,15 +122,11 @@ impl Check<'_> {
         };
         let task = decoded.task;
         self.meta.enter(task.status());
-        for (key, value) in keys::index_rows(&task, &decoded.bodies) {
-            if key[0] == b'n' && self.is_old {
-                // Written when the store is opened the next time.
-                continue;
-            }
-            *self.expected.entry(key[0]).or_default() += 1;
-            if self.db.get(&key)?.is_none_or(|there| there != value) {
-                return Ok(Err(format!("its `{}` row is missing or wrong", char::from(key[0]))));
-            }
+        let mut rows = keys::index_rows(&task, &decoded.bodies);
+        // Those by tenant are written when an older database is opened the next time.
+        rows.retain(|(key, _)| key[0] != b'n' || !self.is_old);
+        if let Err(missing) = self.rows(rows)? {
+            return Ok(Err(missing));
         }
         let mut fetch = |body: &BodyRef, _: Role| {
             self.report.bodies += 1;
@@ -150,6 +150,71 @@ impl Check<'_> {
         Ok(Ok(()))
     }
 
+    /// Counts these rows among those that should be there, and looks for each.
+    fn rows(&mut self, rows: Vec<Row>) -> Result<Result<(), String>, StoreError> {
+        for (key, value) in rows {
+            *self.expected.entry(key[0]).or_default() += 1;
+            if self.db.get(&key)?.is_none_or(|there| there != value) {
+                return Ok(Err(format!("its `{}` row is missing or wrong", char::from(key[0]))));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Deliveries that are remembered.
+    fn taken(&mut self) -> Result<(), StoreError> {
+        for row in self.db.rows(keys::TAKEN) {
+            let (key, value) = row?;
+            self.report.deliveries += 1;
+            let (Some(id), Some((until, _))) = (keys::delivery_in(&key), keys::taken_in(&value)) else {
+                self.problem("what is known of a delivery cannot be read".to_owned());
+                continue;
+            };
+            if let Err(why) = self.rows(vec![(keys::memory_end(until, id), Vec::new())])? {
+                self.problem(format!("delivery {id}: {why}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Parked deliveries and dead letters.
+    fn slips(&mut self) -> Result<(), StoreError> {
+        for (letter, what) in [(keys::PARKED, "parked delivery"), (keys::DEAD, "dead letter")] {
+            for row in self.db.rows(letter) {
+                let (key, value) = row?;
+                self.report.deliveries += 1;
+                if let Err(why) = self.slip(&key, &value)? {
+                    let id = keys::delivery_in(&key).map_or_else(|| "?".to_owned(), |id| id.to_string());
+                    self.problem(format!("{what} {id}: {why}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn slip(&mut self, key: &[u8], value: &[u8]) -> Result<Result<(), String>, StoreError> {
+        let head = match record::decode_head(value) {
+            Ok(head) => head,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        if let Err(missing) = self.rows(keys::slip_rows(key, &head))? {
+            return Ok(Err(missing));
+        }
+        self.report.bodies += u64::from(head.body.is_some());
+        let Some(id) = keys::delivery_in(key) else { return Ok(Err("its key names none".to_owned())) };
+        let fetch = |body: &BodyRef| self.bodies.read(body);
+        let named = if key.starts_with(keys::PARKED) {
+            record::decode_parked(id, value, &fetch).map(|parked| keys::parked(&parked.key()))
+        } else {
+            record::decode_dead(id, value, &fetch).map(|letter| keys::dead(letter.id))
+        };
+        Ok(match named {
+            Ok(named) if named == key => Ok(()),
+            Ok(_) => Err("it lies where it is not looked for".to_owned()),
+            Err(error) => Err(error.to_string()),
+        })
+    }
+
     /// Rows that lead nowhere. Looked for one by one only when there are too many.
     fn indexes(&mut self) -> Result<(), StoreError> {
         for letter in INDEXES {
@@ -161,7 +226,7 @@ impl Check<'_> {
             let expected = self.expected.get(letter).copied().unwrap_or_default();
             if count > expected {
                 let letter = char::from(*letter);
-                self.problem(format!("{} `{letter}` rows lead to no task that they fit", count - expected));
+                self.problem(format!("{} `{letter}` rows lead to nothing that they fit", count - expected));
             }
         }
         Ok(())

@@ -277,7 +277,8 @@ impl Group<'_> {
         let Ok(over @ 1..) = usize::try_from(over) else { return Ok(()) };
         let going = |row: &[u8]| keys::slip_of(row).is_some_and(|key| leaving.contains_key(&key));
         let oldest = self.keys_now(order, over, going)?;
-        tracing::warn!(count = oldest.len(), "more deliveries are kept than there is room for: the oldest go");
+        // Not louder: whoever makes deliveries go decides how often this is said.
+        tracing::debug!(count = oldest.len(), "more deliveries are kept than there is room for: the oldest go");
         for row in oldest {
             let key = keys::slip_of(&row).ok_or_else(|| corrupt("an order of deliveries names none"))?;
             self.leave(&key, leaving)?;
