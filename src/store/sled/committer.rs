@@ -69,10 +69,15 @@ impl Op {
 }
 
 /// An answer that waits for the disk.
-type Answer = Box<dyn FnOnce(Result<(), StoreError>)>;
+struct Answer {
+    give: Box<dyn FnOnce(Result<(), StoreError>)>,
+    /// The database could not be asked.
+    unasked: bool,
+}
 
 fn answer<T: 'static>(reply: Reply<T>, decided: Result<T, StoreError>) -> Answer {
-    Box::new(move |written| drop(reply.send(written.and(decided))))
+    let unasked = matches!(decided, Err(StoreError::Unavailable(_)));
+    Answer { give: Box::new(move |written| drop(reply.send(written.and(decided)))), unasked }
 }
 
 /// The writing side of a store.
@@ -152,7 +157,10 @@ impl Committer {
         let written = view.with_db(|db| {
             let mut group = Group::new(&view, db, self.meta, &self.counts);
             answers.extend(ops.into_iter().map(|(_, op)| decide(&mut group, op)));
-            let decided = group.decided();
+            // sled writes behind our back, too, and once that has failed it fails all that is asked of it. A write says what the
+            // trouble is, and begins what follows from it.
+            let is_probe = answers.iter().any(|answer| answer.unasked);
+            let decided = group.decided(is_probe);
             self.write(db, decided)
         });
         if written.is_err() && self.failed.as_ref().is_some_and(|failed| failed.disk_was_full) {
@@ -161,7 +169,7 @@ impl Committer {
             self.reopen();
         }
         for answer in answers {
-            answer(written.clone());
+            (answer.give)(written.clone());
         }
     }
 

@@ -216,9 +216,9 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// What to write.
-    pub(super) fn decided(mut self) -> Decided {
-        let batch = (!self.rows.is_empty()).then(|| {
+    /// What to write; as a probe, the counts at least.
+    pub(super) fn decided(mut self, is_probe: bool) -> Decided {
+        let batch = (is_probe || !self.rows.is_empty()).then(|| {
             self.meta.seq += 1;
             let mut batch = sled::Batch::default();
             for (key, value) in self.rows {
