@@ -261,7 +261,7 @@ fn a_status_without_a_request_needs_deliveries_that_say_everything() {
     let mut words = job();
     words["status"].as_object_mut().unwrap().remove("request");
     let found = issues(provider(), words.clone(), schema());
-    let wanted = "tools.t.job.status: a status without a `request` needs the provider's `delivery`, which says how its deliveries are read [request: { path: \"/jobs/{{ job.id }}\" }]";
+    let wanted = "tools.t.job.status: a status that never says `state: succeeded`, or has no `request`, needs the provider's `delivery`, which says how its deliveries are read [request: { path: \"/jobs/{{ job.id }}\" }]";
     assert_eq!(found, [wanted]);
 
     let mut provider = provider();
