@@ -55,7 +55,11 @@ const CATALOG: [Entry; 37] = [
     entry("synthesia", "synthesia", ""),
     entry("bfl", "bfl", ""),
     entry("cloudinary", "cloudinary", "SHA-256; `allow_sha1` for accounts on SHA-1"),
-    entry("aws-sns", "aws_sns", "needs `topic_arn`; `allow_sha1` also takes signature version 1"),
+    entry(
+        "aws-sns",
+        "aws_sns",
+        "needs `topic_arn`; `allow_sha1` also takes signature version 1; `MessageAttributes` are not signed",
+    ),
     entry("google-pubsub-oidc", "google_pubsub", "needs `audience`, `email` and a key set; the body is not bound: hints only"),
     entry("cloudevents-abuse-protection", "cloudevents", "a bearer token, and the handshake; hints only"),
     entry("rfc9421", "rfc9421", "`components` has to be covered"),

@@ -5,7 +5,7 @@ use url::Url;
 
 use crate::mac::{self, Algorithm};
 use crate::refusal::{Part, Refusal};
-use crate::request::Request;
+use crate::request::{Request, object};
 use crate::scheme::{Kind, Scheme};
 use crate::secret::{Key, Secrets};
 use crate::verified::Verified;
@@ -102,7 +102,7 @@ fn parse<'a, T: Deserialize<'a>>(request: &Request<'a>) -> Option<T> {
     if request.body.len() > MAX_BODY {
         return None;
     }
-    serde_json::from_slice(request.body).ok()
+    object(request.body)
 }
 
 /// A word of letters, digits, `-` and `_`: it can be no signed content of any scheme, no markup and no second header.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::keys::KeyAlgorithm;
 use crate::mac;
 use crate::refusal::{Part, Refusal};
-use crate::request::Request;
+use crate::request::{Request, object};
 use crate::secret::Secrets;
 use crate::verified::{Binds, ReplayId, Verified};
 
@@ -58,11 +58,13 @@ impl Pushed {
         let (content, signature) = token.rsplit_once('.').ok_or(malformed)?;
         let (head, claims) = content.split_once('.').ok_or(malformed)?;
         let decode = |text: &str| BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| malformed);
-        let head: Header = serde_json::from_slice(&decode(head)?).map_err(|_| malformed)?;
+        let head = decode(head)?;
+        let head: Header = object(&head).ok_or(malformed)?;
         if head.alg != "RS256" || head.crit.is_some() {
             return Err(Refusal::Algorithm);
         }
-        let claims: Claims = serde_json::from_slice(&decode(claims)?).map_err(|_| malformed)?;
+        let claims = decode(claims)?;
+        let claims: Claims = object(&claims).ok_or(malformed)?;
         let signature = decode(signature)?;
         if now < 0 {
             return Err(Refusal::Clock);

@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::keys::{CertificateUrl, certificate_key, verify_rsa};
 use crate::refusal::{Part, Refusal};
-use crate::request::{MAX_ID, Request, Window};
+use crate::request::{MAX_ID, Request, Window, object};
 use crate::secret::Secrets;
 use crate::verified::{Binds, Purpose, ReplayId, Verified};
 
@@ -109,7 +109,7 @@ impl Topic {
         if request.body.len() > MAX_BODY {
             return Err(Refusal::TooLong(Part::Body));
         }
-        let message: Message = serde_json::from_slice(request.body).map_err(|_| Refusal::Malformed(Part::Body))?;
+        let message: Message = object(request.body).ok_or(Refusal::Malformed(Part::Body))?;
         if message.other_cert_url.is_some() {
             return Err(Refusal::Repeated(Part::Url));
         }

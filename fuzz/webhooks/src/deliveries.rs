@@ -134,7 +134,11 @@ fn answered(rig: &Rig, request: &Request<'_>, verifies: bool, answer: &Answer) {
         let fine = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         fine && (1..=128).contains(&text.len())
     };
-    let asked: Value = serde_json::from_slice(request.body).unwrap_or_default();
+    // What a handshake does not look at may be no JSON; then its words cannot be held against the answer here.
+    let asked: Option<Value> = serde_json::from_slice(request.body).ok();
+    let asks = |pointer: &str, word: &str| {
+        asked.as_ref().is_none_or(|asked| asked.is_object() && asked.pointer(pointer).and_then(Value::as_str) == Some(word))
+    };
     match rig.scheme.name() {
         "meta" => {
             let url = Url::parse(request.url).expect("an answered address is one");
@@ -146,13 +150,13 @@ fn answered(rig: &Rig, request: &Request<'_>, verifies: bool, answer: &Answer) {
             assert_eq!((request.method, one("hub.verify_token").as_str()), ("GET", VERIFY_TOKEN));
             assert_eq!((one("hub.challenge"), word(&answer.body)), (answer.body.clone(), true));
         }
-        "slack" => assert!(verifies && word(&answer.body) && asked["challenge"] == answer.body.as_str(), "{}", answer.body),
+        "slack" => assert!(verifies && word(&answer.body) && asks("/challenge", &answer.body), "{}", answer.body),
         "discord" => assert!(verifies && answer.body == r#"{"type":1}"#, "{}", answer.body),
         "zoom" => {
             // What a delivery signs has a colon, so this is no signature of any.
             let said: Value = serde_json::from_str(&answer.body).expect("JSON");
-            assert!(said["plainToken"].as_str().is_some_and(word), "{said}");
-            assert_eq!(asked["payload"]["plainToken"], said["plainToken"]);
+            let token = said["plainToken"].as_str().unwrap_or_default();
+            assert!(word(token) && asks("/payload/plainToken", token), "{said} for {}", request.body.escape_ascii());
         }
         "cloudevents" => {
             let of = |wanted: &str| answer.headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.as_str());

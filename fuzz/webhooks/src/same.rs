@@ -143,13 +143,17 @@ fn form(body: &[u8]) -> String {
     fields.into_iter().map(|(name, value)| format!("{name}{value}")).collect()
 }
 
-/// The spellings of an address that Twilio takes for one.
+/// The spellings of an address that Twilio takes for one: with any port or none, and `'` escaped in the query or not.
 fn plain_address(url: &str) -> String {
-    let url = url.replace("gateway.example:443", "gateway.example");
-    match url.split_once('?') {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let at = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(at);
+    let host = authority.trim_end_matches(|letter: char| letter.is_ascii_digit()).strip_suffix(':').unwrap_or(authority);
+    let tail = match tail.split_once('?') {
         Some((path, query)) => format!("{path}?{}", query.replace('\'', "%27")),
-        None => url,
-    }
+        None => tail.to_owned(),
+    };
+    format!("{scheme}://{host}{tail}")
 }
 
 /// The whole address is signed, or its parts, as a parser reads them.

@@ -163,6 +163,13 @@ fn n069_doubled_fields_n072_depth_n073_wrong_types() {
             wrong.chars().take(80).collect::<String>()
         );
     }
+    // The fields' values without their names: a parser that fills a struct would take them.
+    let fields: Value = serde_json::from_str(&body).unwrap();
+    let values = ["Type", "MessageId", "Token", "TopicArn", "Subject", "Message", "Timestamp", "SignatureVersion", "Signature"];
+    let mut values: Vec<Value> = values.iter().map(|name| fields[*name].clone()).collect();
+    values.extend([fields["SigningCertURL"].clone(), Value::Null, Value::Null]);
+    let array = Value::Array(values).to_string();
+    assert_eq!(rig.verdict(&rig.sent().body(array)), Err(Refusal::Malformed(Part::Body)));
     let deep = body.replacen('{', &format!("{{\"x\":{},", "[".repeat(100_000)), 1);
     assert_eq!(rig.verdict(&rig.sent().body(deep)), Err(Refusal::Malformed(Part::Body)));
     let huge = " ".repeat(2 * 1024 * 1024);

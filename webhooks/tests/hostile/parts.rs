@@ -329,6 +329,8 @@ fn n085_zoom_signs_no_deliveries() {
     for token in ["v0:1800000000:{}", "a:b", "", "a b", "<script>", "a\r\nb", "ä", &long] {
         assert_eq!(zoom.receive(&ask(token)), Err(Refusal::Handshake), "{token}");
     }
+    let array = Sent { body: br#"["endpoint.url_validation",["abc"]]"#.to_vec(), ..ask("abc") };
+    assert!(zoom.receive(&array).is_err(), "no handshake, and no delivery");
     let forged = ask("qgg8vlvZRS6UYooatFL8Aw")
         .add("x-zm-signature", format!("v0={}", "0".repeat(64)))
         .add("x-zm-request-timestamp", NOW.to_string());
