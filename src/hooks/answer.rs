@@ -15,7 +15,7 @@ pub trait Hooks: fmt::Debug + Send + Sync + 'static {
     /// The answer.
     fn look(&self, head: &HookRequest) -> Result<usize, HookAnswer>;
 
-    /// The answer to a request whose body was not read.
+    /// The answer to a request that came no further.
     fn unread(&self, head: &HookRequest, why: Unread) -> HookAnswer;
 
     /// The answer to a request. Never later than after three seconds, and never a panic.
@@ -59,7 +59,7 @@ pub struct HookAnswer {
     pub body: Bytes,
 }
 
-/// Why a body was not read.
+/// Why a request came no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
     /// It is larger than its route takes.
@@ -70,6 +70,8 @@ pub enum Unread {
     CutOff,
     /// The bodies that are being read fill the memory that there is for them.
     NoRoom,
+    /// Nobody holds the store now.
+    Nobody,
 }
 
 #[cfg(test)]

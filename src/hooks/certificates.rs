@@ -153,3 +153,82 @@ impl Certificates for Asking {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::Router;
+    use axum::extract::State;
+    use axum::http::StatusCode;
+    use axum::routing::get;
+    use jobgate_adapter_api::{ManualClock, TransportLimits};
+
+    use super::*;
+
+    struct Rig {
+        cache: Arc<CertificateCache>,
+        clock: Arc<ManualClock>,
+        asked: Arc<AtomicUsize>,
+        base: String,
+        supervisor: Supervisor,
+    }
+
+    async fn rig() -> Rig {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_millis(0)));
+        let supervisor = Supervisor::new(clock.clone());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = async |State(asked): State<Arc<AtomicUsize>>| {
+            asked.fetch_add(1, Ordering::SeqCst);
+            "pem"
+        };
+        let app = Router::new()
+            .route("/fine.pem", get(count))
+            .route("/large.pem", get(async || vec![b'x'; MAX_CERTIFICATE + 1]))
+            .route("/moved.pem", get(async || (StatusCode::FOUND, [("location", "/fine.pem")])))
+            .with_state(asked.clone());
+        supervisor.spawn("server", async move {
+            axum::serve(listener, app).await.ok();
+        });
+        let transport = Transport::new(TransportLimits::default()).unwrap();
+        let cache = CertificateCache::new(transport, clock.clone(), supervisor.clone());
+        Rig { cache, clock, asked, base, supervisor }
+    }
+
+    /// Hostile 89: a certificate is fetched once, whoever asks, and again when it is a day old.
+    #[tokio::test]
+    async fn a_certificate_is_fetched_once_and_kept() {
+        let rig = rig().await;
+        let url = format!("{}/fine.pem", rig.base);
+        let fetched = futures_util::future::join_all((0..20).map(|_| rig.cache.fetch(&url))).await;
+        assert_eq!(fetched, [true; 20]);
+        rig.clock.advance(LIFE - Duration::from_secs(1));
+        assert!(rig.cache.fetch(&url).await);
+        assert_eq!(rig.asked.load(Ordering::SeqCst), 1);
+        rig.clock.advance(Duration::from_secs(1));
+        assert!(rig.cache.fetch(&url).await);
+        assert_eq!(rig.asked.load(Ordering::SeqCst), 2);
+        rig.supervisor.kill().await;
+    }
+
+    /// Hostile 89: no gigabytes, no redirects, and few addresses a minute, whatever forged messages name.
+    #[tokio::test]
+    async fn what_is_no_certificate_costs_little() {
+        let rig = rig().await;
+        for wrong in ["large.pem", "moved.pem", "nothing.pem"] {
+            assert!(!rig.cache.fetch(&format!("{}/{wrong}", rig.base)).await, "{wrong}");
+        }
+        assert_eq!(rig.asked.load(Ordering::SeqCst), 0, "a redirect is not followed");
+        for number in 0..100 {
+            rig.cache.fetch(&format!("{}/nothing{number}.pem", rig.base)).await;
+        }
+        assert_eq!(rig.cache.known.borrow().len(), FETCHES);
+        let fine = format!("{}/fine.pem", rig.base);
+        assert!(!rig.cache.fetch(&fine).await, "a good one waits for its turn as well");
+        rig.clock.advance(PAUSE);
+        assert!(rig.cache.fetch(&fine).await);
+        rig.supervisor.kill().await;
+    }
+}

@@ -11,8 +11,8 @@ use tokio::sync::watch;
 use super::fetch::{self, WAIT};
 use crate::engine::Supervisor;
 
-/// The shortest time between two fetches of one set: what a sender of forged deliveries can cause.
-const PAUSE: Duration = Duration::from_secs(60);
+/// The shortest time between two fetches when the first one failed: until there are keys, every delivery waits for its sender's next try.
+const AGAIN: Duration = Duration::from_secs(30);
 /// How long a set is used that cannot be fetched again: a withdrawn key must not be good for ever.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -21,7 +21,8 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct KeySource {
     /// The address.
     pub url: String,
-    /// The age at which a set is fetched again. A key that is not in it has it fetched sooner.
+    /// The age at which a set is fetched again, and the shortest time between two fetches, whatever deliveries name: it bounds what
+    /// forged ones can cause. After a fetch that failed it is half a minute, if that is shorter.
     pub refresh: Duration,
 }
 
@@ -42,6 +43,8 @@ struct State {
     fetching: Option<Timestamp>,
     /// When the last fetch began.
     tried: Option<Timestamp>,
+    /// Whether it gave nothing.
+    failed: bool,
 }
 
 /// A route's secrets with a key set.
@@ -72,16 +75,20 @@ impl KeyCache {
     /// The set that is there, if it is not too old. One that has come of age is fetched again meanwhile.
     pub(super) fn held(self: &Arc<Self>) -> Option<Held> {
         let held = self.state.borrow().held.clone()?;
-        let age = self.clock.now().since(held.at);
-        if age >= self.source.refresh {
+        if self.clock.now().since(held.at) >= self.source.refresh {
             self.fetch();
         }
-        (age < LONGEST.max(self.source.refresh.saturating_mul(2))).then_some(held)
+        self.is_good(&held).then_some(held)
+    }
+
+    fn is_good(&self, held: &Held) -> bool {
+        self.clock.now().since(held.at) < LONGEST.max(self.source.refresh.saturating_mul(2))
     }
 
     /// A newer set than `than`, fetched if none is there and the interval has passed.
     pub(super) async fn newer(self: &Arc<Self>, than: Option<&Held>) -> Option<Held> {
-        let newer = |state: &State| state.held.clone().filter(|held| than.is_none_or(|than| held.number > than.number));
+        let is_newer = |held: &Held| self.is_good(held) && than.is_none_or(|than| held.number > than.number);
+        let newer = |state: &State| state.held.clone().filter(is_newer);
         let mut state = self.state.subscribe();
         if let Some(held) = newer(&state.borrow()) {
             return Some(held);
@@ -97,8 +104,8 @@ impl KeyCache {
     /// else its sender could use up every interval and get nothing fetched.
     fn fetch(self: &Arc<Self>) {
         let now = self.clock.now();
-        let pause = PAUSE.min(self.source.refresh).max(Duration::from_secs(1));
         let began = self.state.send_if_modified(|state| {
+            let pause = if state.failed { AGAIN.min(self.source.refresh) } else { self.source.refresh };
             let due = state.tried.is_none_or(|tried| now.since(tried) >= pause);
             if due {
                 state.tried = Some(now);
@@ -115,6 +122,7 @@ impl KeyCache {
             let keys = fetched.and_then(|text| KeySet::from_jwks(&text).map_err(|problem| problem.to_string()));
             cache.state.send_modify(|state| {
                 state.fetching = None;
+                state.failed = keys.is_err();
                 match keys {
                     Ok(keys) => {
                         let secrets = Arc::new(cache.secrets.clone().with_key_set(keys));

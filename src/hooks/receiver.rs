@@ -222,3 +222,40 @@ impl Hooks for Receiver {
         self.routes.conclude(&request, verdict)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::http::StatusCode;
+    use axum::routing::get;
+    use jobgate_adapter_api::{ManualClock, TransportLimits};
+
+    use super::*;
+    use crate::domain::Timestamp;
+
+    /// Hostile 89: a subscription is confirmed by one GET, which goes nowhere else; until then its sender comes again.
+    #[tokio::test]
+    async fn a_subscription_is_confirmed_by_one_request() {
+        let supervisor = Supervisor::new(Arc::new(ManualClock::new(Timestamp::default())));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let app = Router::new()
+            .route("/fine", get(async || "<ConfirmSubscriptionResponse/>"))
+            .route("/moved", get(async || (StatusCode::FOUND, [("location", "/fine")])))
+            .route("/large", get(async || vec![b'x'; MAX_CONFIRMATION + 1]));
+        supervisor.spawn("server", async move {
+            axum::serve(listener, app).await.ok();
+        });
+        let transport = Transport::new(TransportLimits::default()).unwrap();
+        for (path, verdict) in [
+            ("/fine?Action=ConfirmSubscription&Token=x", Verdict::Confirmed),
+            ("/moved", Verdict::NotConfirmed),
+            ("/large", Verdict::NotConfirmed),
+            ("/nothing", Verdict::NotConfirmed),
+        ] {
+            assert_eq!(confirm(&transport, &format!("{base}{path}")).await, verdict, "{path}");
+        }
+        assert_eq!(confirm(&transport, "http://127.0.0.1:1/").await, Verdict::NotConfirmed);
+        supervisor.kill().await;
+    }
+}

@@ -42,7 +42,7 @@ pub(super) enum Verdict {
     TooLate,
     /// A fault of ours.
     Panicked,
-    /// Its body was not read.
+    /// It came no further.
     Unread(Unread),
 }
 
@@ -69,6 +69,7 @@ impl Verdict {
             Self::Unread(Unread::TooSlow) => "too_slow",
             Self::Unread(Unread::CutOff) => "cut_off",
             Self::Unread(Unread::NoRoom) => "no_room",
+            Self::Unread(Unread::Nobody) => "nobody",
         }
     }
 
@@ -85,7 +86,11 @@ impl Verdict {
             Self::Charset | Self::Coding => 415,
             Self::Panicked => 500,
             // Each of these may succeed when it is tried again, and 4xx would tell some senders never to.
-            Self::NotConfirmed | Self::Unavailable | Self::TooMany | Self::TooLate | Self::Unread(Unread::NoRoom) => 503,
+            Self::NotConfirmed
+            | Self::Unavailable
+            | Self::TooMany
+            | Self::TooLate
+            | Self::Unread(Unread::NoRoom | Unread::Nobody) => 503,
         }
     }
 
