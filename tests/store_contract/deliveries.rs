@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use super::Harness;
 use super::support::{at, change, ci, create, id, task};
 
-fn delivery(number: u64) -> DeliveryId {
+pub(crate) fn delivery(number: u64) -> DeliveryId {
     let mut bytes = [0x5a; 32];
     bytes[..8].copy_from_slice(&number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
     bytes[8..16].copy_from_slice(&number.to_be_bytes());
@@ -21,11 +21,11 @@ fn delivery(number: u64) -> DeliveryId {
 }
 
 /// What a delivery said, in the form that a kept one is written in.
-fn kept(body: &[u8]) -> Kept {
+pub(crate) fn kept(body: &[u8]) -> Kept {
     Kept::from_bytes(&[&[1, 7][..], &5_i64.to_be_bytes(), &[9; 32], body].concat()).unwrap()
 }
 
-fn intake(number: u64) -> Intake {
+pub(crate) fn intake(number: u64) -> Intake {
     Intake {
         id: delivery(number),
         body_hash: [1; 32],
@@ -42,7 +42,7 @@ fn changing(number: u64, commits: impl Into<Vec<Commit>>) -> Intake {
     Intake { commits: commits.into(), ..intake(number) }
 }
 
-fn waiting(number: u64, addressee: Addressee, came: i64) -> Parked {
+pub(crate) fn waiting(number: u64, addressee: Addressee, came: i64) -> Parked {
     let body = format!("{{\"n\":{number}}}");
     Parked { provider: ci(), addressee, delivery: delivery(number), at: at(came), until: at(500), kept: kept(body.as_bytes()) }
 }
@@ -51,12 +51,12 @@ fn parking(number: u64, addressee: Addressee, came: i64) -> Intake {
     Intake { parked: vec![waiting(number, addressee, came)], ..intake(number) }
 }
 
-fn letter(number: u64, came: i64) -> DeadLetter {
+pub(crate) fn letter(number: u64, came: i64) -> DeadLetter {
     let (id, at) = (delivery(number), at(came));
     DeadLetter { id, provider: ci(), task: None, at, reason: "no field `state`".to_owned(), kept: kept(b"{}") }
 }
 
-fn job(name: &str) -> Addressee {
+pub(crate) fn job(name: &str) -> Addressee {
     Addressee::Job(name.to_owned())
 }
 

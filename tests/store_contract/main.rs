@@ -4,6 +4,7 @@
 mod claims;
 mod create;
 mod deliveries;
+mod deliveries_model;
 mod lists;
 mod model;
 mod names;
@@ -13,7 +14,7 @@ mod support;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use jobgate::store::sled::{SledOptions, SledStore};
+use jobgate::store::sled::{SledOptions, SledStore, verify};
 use jobgate::store::{MemoryStore, TaskStore};
 use jobgate_adapter_api::SystemClock;
 
@@ -34,6 +35,11 @@ trait Harness: Send + Sync {
 
     /// Opens what is there. Called again only after `close`.
     async fn open(&self) -> Arc<dyn TaskStore>;
+
+    /// What is wrong with what is stored, and what takes room for nothing, where that can be told. Called after `close`.
+    fn problems(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Closes and opens again; a store without durability goes on as it is.
     async fn reopen(&self, store: Arc<dyn TaskStore>) -> Arc<dyn TaskStore> {
@@ -76,9 +82,18 @@ impl Harness for Sled {
     }
 
     async fn open(&self) -> Arc<dyn TaskStore> {
-        let mut options = SledOptions::new(self.dir.path().join("data"));
-        options.reserve_bytes = 0;
-        SledStore::open(options, Arc::new(SystemClock)).unwrap().store
+        SledStore::open(self.options(), Arc::new(SystemClock)).unwrap().store
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let found = verify(&self.options()).unwrap();
+        [found.problems, found.notes].concat()
+    }
+}
+
+impl Sled {
+    fn options(&self) -> SledOptions {
+        SledOptions { reserve_bytes: 0, ..SledOptions::new(self.dir.path().join("data")) }
     }
 }
 
@@ -145,6 +160,7 @@ clauses! {
         rest::s13_live_tasks_are_counted_by_owner,
         rest::s14_a_seed_is_made_once,
         rest::s17_a_closed_store_says_so,
+        deliveries_model::any_sequence_of_deliveries_ends_as_in_memory,
         model::any_sequence_of_operations_ends_as_the_model_says,
     }
 }

@@ -239,5 +239,7 @@ pub(crate) async fn any_sequence_of_operations_ends_as_the_model_says<H: Harness
         }
         model.compare(&*store).await;
         store.close().await.unwrap();
+        drop(store);
+        assert_eq!(place.problems(), Vec::<String>::new());
     }
 }

@@ -84,3 +84,32 @@ fn one<T>(view: &View, db: &Db, key: &[u8], decode: Decode<T>) -> Result<Option<
         Err(error) => Err(corrupt(&format!("{id:?}: {error}"))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{HashMap, HashSet};
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::domain::ManualClock;
+    use crate::store::sled::{SledOptions, SledStore};
+    use crate::store::{Intake, TaskStore as _};
+
+    /// J5: a repeat is told that its delivery was taken when that is on disk, and not a moment before.
+    #[tokio::test]
+    async fn a_delivery_on_its_way_to_the_disk_was_not_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = SledOptions { reserve_bytes: 0, ..SledOptions::new(dir.path()) };
+        let store = SledStore::open(options, Arc::new(ManualClock::new(Timestamp::from_millis(0)))).unwrap().store;
+        let id = DeliveryId::new([7; 32]);
+        let at = Timestamp::from_millis(5);
+        let (commits, parked, dead) = (Vec::new(), Vec::new(), None);
+        let intake = Intake { id, body_hash: [1; 32], at, keep_until: at, redriven: false, commits, parked, dead };
+        store.take(intake).await.unwrap();
+        assert!(store.was_taken(&id).await.unwrap());
+        store.view.hide(HashMap::new(), HashSet::from([id]));
+        assert!(!store.was_taken(&id).await.unwrap());
+        store.view.unhide();
+        assert!(store.was_taken(&id).await.unwrap());
+    }
+}

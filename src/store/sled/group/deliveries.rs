@@ -98,15 +98,15 @@ impl PreparedIntake {
     pub(in crate::store::sled) fn of(intake: Intake) -> (Self, Vec<(BodyRef, Vec<u8>)>) {
         let Intake { id, body_hash, at: _, keep_until, redriven, commits, parked, dead } = intake;
         let mut bodies = Vec::new();
-        let mut named = BTreeSet::new();
-        let once = parked.iter().filter(|parked| named.insert(parked.key()));
+        // Should two have one name, the later one stays.
+        let parked: BTreeMap<_, _> = parked.iter().map(|parked| (parked.key(), parked)).collect();
         let mut prepared = Self {
             id,
             body_hash,
             keep_until,
             redriven,
             commits: Vec::with_capacity(commits.len()),
-            parked: once.map(|parked| PreparedParked::of(parked, &mut bodies)).collect(),
+            parked: parked.into_values().map(|parked| PreparedParked::of(parked, &mut bodies)).collect(),
             dead: dead.map(|letter| PreparedSlip::of(keys::dead(letter.id), record::encode_dead(&letter), &mut bodies)),
             pins: Vec::new(),
         };
@@ -254,6 +254,9 @@ impl Group<'_> {
 
     /// Notes that the oldest go where there would be too many.
     fn make_room(&self, intake: &PreparedIntake, leaving: &mut Leaving) -> Result<(), StoreError> {
+        if intake.slips().next().is_none() {
+            return Ok(());
+        }
         let mut more = self.held.clone();
         more.include(self.counts.clone());
         for key in leaving.keys() {
