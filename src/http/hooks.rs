@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::{ALLOW, HeaderName, HeaderValue};
+use axum::http::header::{ALLOW, CONNECTION, HeaderName, HeaderValue};
 use axum::http::request::Parts;
 use axum::http::{Method, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -67,7 +67,10 @@ async fn deliver(State(here): State<Here>, request: Request<Body>) -> Response {
 fn head(parts: &Parts) -> HookRequest {
     let steps = parts.uri.path().strip_prefix("/hooks/").unwrap_or_default();
     let (provider, token) = steps.split_once('/').map_or((steps, None), |(provider, token)| (provider, Some(token.to_owned())));
-    let headers = parts.headers.iter();
+    // A proxy takes away what `Connection` names (RFC 9110, section 7.6.1). Whether one is there or not, it counts for nothing.
+    let dropped: Vec<&str> = parts.headers.get_all(CONNECTION).iter().filter_map(|it| it.to_str().ok()).collect();
+    let dropped: Vec<&str> = dropped.iter().flat_map(|names| names.split(',')).map(str::trim).collect();
+    let headers = parts.headers.iter().filter(|(name, _)| !dropped.iter().any(|it| it.eq_ignore_ascii_case(name.as_str())));
     HookRequest {
         method: parts.method.as_str().to_owned(),
         provider: provider.to_owned(),

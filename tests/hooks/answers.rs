@@ -50,7 +50,7 @@ async fn refusals_cannot_be_told_apart() {
     assert_eq!(gate.counted("", "no_route"), 2);
 }
 
-/// J3, J5: what became of a verified delivery, and what its sender is told.
+/// J3, J5, hostile 65, 105: what became of a verified delivery, and what its sender is told.
 #[tokio::test]
 async fn what_became_of_it_is_told_by_status_alone() {
     let mut strict = route("github");

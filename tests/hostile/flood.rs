@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use jobgate_test_support::raw::{Raw, post};
 use jobgate_test_support::wait;
 use serde_json::json;
 
 use crate::gate::{Gate, initialize};
-use crate::raw::{Raw, post};
 
 const SECOND: Duration = Duration::from_secs(1);
 

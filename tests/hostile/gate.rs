@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jobgate_test_support::gateway::{Gateway, Setup};
+use jobgate_test_support::raw::{Http, Raw, post};
 use serde_json::{Value, json};
-
-use crate::raw::{Http, Raw, post};
 
 const JOBGATE: &str = env!("CARGO_BIN_EXE_jobgate");
 

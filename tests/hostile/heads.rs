@@ -1,7 +1,7 @@
 //! Heads of requests that try to be two requests, or none, or somebody else's.
 
 use crate::gate::{Gate, initialize, ping};
-use crate::raw::post;
+use jobgate_test_support::raw::post;
 
 /// A request that would be answered if it were taken for one.
 const HIDDEN: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";

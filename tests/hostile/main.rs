@@ -5,5 +5,4 @@
 mod flood;
 mod gate;
 mod heads;
-mod raw;
 mod slow;

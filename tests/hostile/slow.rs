@@ -9,10 +9,10 @@ use jobgate::domain::{CallerLimits, SystemClock};
 use jobgate::engine::Supervisor;
 use jobgate::http::{ConnectionLimits, Health, HttpParts, HttpSettings, NoAuth, router, serve};
 use jobgate::mcp::{Frontend, Limits, Reply, RequestContext};
+use jobgate_test_support::raw::{Raw, post};
 use jobgate_test_support::wait::Watch;
 
 use crate::gate::{Gate, ping};
-use crate::raw::{Raw, post};
 
 /// A body that does not arrive in time is a 408, and the connection ends: nobody can say where the next request would begin.
 #[tokio::test(flavor = "multi_thread")]

@@ -449,7 +449,7 @@ fn the_documented_deliveries_are_read_as_documented() {
 
 /// 69 to 74, 81, 102: what cannot be read is said to be unreadable, and says nothing else: no job, no state, no panic, no content.
 #[test]
-fn h69_to_h74_a_delivery_that_cannot_be_read_is_refused_with_a_reason() {
+fn n069_n070_n072_n073_n074_a_delivery_that_cannot_be_read_is_refused_with_a_reason() {
     let reader = plain();
     let deep = "[".repeat(100_000);
     let deep_objects = r#"{"id":"#.repeat(100_000);
@@ -491,7 +491,7 @@ fn h69_to_h74_a_delivery_that_cannot_be_read_is_refused_with_a_reason() {
 
 /// 73, 102: a status that is no word ends nothing: it is shown as it is, or the delivery is unreadable.
 #[test]
-fn h102_a_word_that_nobody_mapped_leaves_the_job_running() {
+fn n102_a_word_that_nobody_mapped_leaves_the_job_running() {
     let reader = plain();
     for (status, wanted) in [
         (json!("COMPLETED "), "unrecognized COMPLETED"),
@@ -517,7 +517,7 @@ fn h102_a_word_that_nobody_mapped_leaves_the_job_running() {
 
 /// 73: an envelope whose parts are of other types is unreadable, never a panic and never taken for another kind of event.
 #[test]
-fn h73_parts_of_other_types_are_refused() {
+fn n073_parts_of_other_types_are_refused() {
     let reader = Reader::new(
         "{ when: body.Type == 'Notification', job: '{{ (body.Message | from_json).job.id }}', body: '{{ (body.Message | from_json).job }}' }",
         PLAIN,
@@ -545,7 +545,7 @@ fn h73_parts_of_other_types_are_refused() {
 
 /// 81: a form is a form by configuration, and its fields are as strict as JSON.
 #[test]
-fn h81_a_form_is_read_where_the_words_say_so() {
+fn n081_a_form_is_read_where_the_words_say_so() {
     let reader = Reader::new("{ parse: form, job: '{{ body.id }}' }", PLAIN);
     assert_eq!(reader.said(b"id=1&status=completed&output="), ["1: succeeded \"\""]);
     assert_eq!(reader.said("id=a%2Fb%2B+ä&status=failed&error=no".as_bytes()), ["a/b+ ä: failed no"]);
@@ -620,7 +620,7 @@ proptest! {
 
     /// 73: whatever is delivered, it is read or refused as unreadable; and a state is said only of a job that the delivery names.
     #[test]
-    fn h73_whatever_is_delivered_is_read_or_refused(value in any_json(), bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+    fn n073_whatever_is_delivered_is_read_or_refused(value in any_json(), bytes in prop::collection::vec(any::<u8>(), 0..40)) {
         for reader in READERS.iter() {
             for body in [value.to_string().as_bytes(), &bytes] {
                 match reader.jobs_in(body) {

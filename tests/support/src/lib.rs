@@ -10,6 +10,7 @@ pub mod events;
 pub mod gateway;
 pub mod pipe;
 pub mod process;
+pub mod raw;
 pub mod relay;
 pub mod schema;
 pub mod scratch;

@@ -45,7 +45,7 @@ async fn without_an_address_a_submit_is_refused_or_leaves_it_out() {
 
 /// 100: an id from a delivery is one step of a path, whatever is in it; one that is no step is not sent.
 #[tokio::test]
-async fn h100_an_id_from_a_delivery_stays_in_its_place() {
+async fn n100_an_id_from_a_delivery_stays_in_its_place() {
     let bench = Bench::with_provider(delivery(), least(), vec![answer(200, json!({ "status": "done" }))]).await;
     for (id, path) in [
         ("../admin", "/v1/jobs/..%2Fadmin"),
@@ -72,7 +72,7 @@ async fn h100_an_id_from_a_delivery_stays_in_its_place() {
 
 /// 100: an id of a mebibyte is no id, in an answer as in a delivery.
 #[tokio::test]
-async fn h100_an_id_has_a_length() {
+async fn n100_an_id_has_a_length() {
     let long = "x".repeat(1025);
     let bench = Bench::with_provider(delivery(), least(), vec![answer(201, json!({ "id": long }))]).await;
     let error = bench.submit(json!({})).await.unwrap_err();
@@ -84,7 +84,7 @@ async fn h100_an_id_has_a_length() {
 
 /// 101: a link that came by push is followed at the provider's own addresses alone, and the credential goes nowhere else.
 #[tokio::test]
-async fn h101_a_link_from_a_delivery_is_followed_at_the_providers_addresses_only() {
+async fn n101_a_link_from_a_delivery_is_followed_at_the_providers_addresses_only() {
     let job = with(|job| {
         job["status"]["request"] = json!({ "url": "{{ job.handles.status_url }}" });
         job["status"]["handles"] = json!({ "status_url": "{{ body.status_url }}" });

@@ -10,31 +10,39 @@ use serde_json::Value;
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// One connection.
-pub(crate) struct Raw {
+#[derive(Debug)]
+pub struct Raw {
     stream: TcpStream,
     read: Vec<u8>,
 }
 
 /// One answer.
 #[derive(Debug)]
-pub(crate) struct Http {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: Vec<u8>,
+pub struct Http {
+    /// The status.
+    pub status: u16,
+    /// The head as it came, with its empty line.
+    pub head: String,
+    /// The body.
+    pub body: Vec<u8>,
 }
 
 impl Http {
     /// The body as JSON; `null` where it is none.
-    pub(crate) fn json(&self) -> Value {
+    #[must_use]
+    pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
 
     /// The text of the JSON-RPC error.
-    pub(crate) fn error(&self) -> String {
+    #[must_use]
+    pub fn error(&self) -> String {
         self.json()["error"]["message"].as_str().unwrap_or_default().to_owned()
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    /// The value of a header.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
         let value = |line: &'_ str| -> Option<usize> {
             let (key, _) = line.split_once(':')?;
             key.eq_ignore_ascii_case(name).then_some(key.len() + 1)
@@ -44,27 +52,32 @@ impl Http {
 }
 
 impl Raw {
-    pub(crate) fn open(port: u16) -> Self {
-        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(LIMIT)).unwrap();
-        stream.set_write_timeout(Some(LIMIT)).unwrap();
+    /// Connects.
+    ///
+    /// # Panics
+    /// When nobody listens.
+    #[must_use]
+    pub fn open(port: u16) -> Self {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("the gateway listens");
+        stream.set_nodelay(true).expect("a socket that works, and an answer of HTTP");
+        stream.set_read_timeout(Some(LIMIT)).expect("a socket that works, and an answer of HTTP");
+        stream.set_write_timeout(Some(LIMIT)).expect("a socket that works, and an answer of HTTP");
         Self { stream, read: Vec::new() }
     }
 
     /// Sends bytes. A server that has had enough may close while we write; what it said is still to be read.
-    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.write_all(bytes.as_ref()).ok();
     }
 
     /// Sends as much as the server takes within `span`.
-    pub(crate) fn send_for(&mut self, bytes: &[u8], span: Duration) {
-        self.stream.set_write_timeout(Some(span)).unwrap();
+    pub fn send_for(&mut self, bytes: &[u8], span: Duration) {
+        self.stream.set_write_timeout(Some(span)).expect("a socket that works, and an answer of HTTP");
         self.send(bytes);
     }
 
     /// Says that nothing more will be sent.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         self.stream.shutdown(Shutdown::Write).ok();
     }
 
@@ -73,7 +86,7 @@ impl Raw {
         loop {
             if let Some(end) = self.read.windows(4).position(|window| window == b"\r\n\r\n") {
                 let head: Vec<u8> = self.read.drain(..end + 4).collect();
-                return Some(String::from_utf8(head).unwrap());
+                return Some(String::from_utf8(head).expect("a socket that works, and an answer of HTTP"));
             }
             if !self.fill() {
                 return None;
@@ -82,15 +95,20 @@ impl Raw {
     }
 
     /// The next answer; `None` when the server closes without one.
-    pub(crate) fn answer(&mut self) -> Option<Http> {
+    pub fn answer(&mut self) -> Option<Http> {
         let head = self.head()?;
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let status = head
+            .split(' ')
+            .nth(1)
+            .expect("a socket that works, and an answer of HTTP")
+            .parse()
+            .expect("a socket that works, and an answer of HTTP");
         let mut answer = Http { status, head, body: Vec::new() };
         if status == 100 {
             return Some(answer);
         }
         if let Some(length) = answer.header("content-length") {
-            let length: usize = length.parse().unwrap();
+            let length: usize = length.parse().expect("a socket that works, and an answer of HTTP");
             while self.read.len() < length && self.fill() {}
             answer.body = self.read.drain(..length.min(self.read.len())).collect();
         } else if answer.header("transfer-encoding").is_none() {
@@ -104,8 +122,8 @@ impl Raw {
     }
 
     /// The head of a stream's answer, and what follows it until `part` has come.
-    pub(crate) fn stream_until(&mut self, part: &str) -> String {
-        let head = self.head().unwrap();
+    pub fn stream_until(&mut self, part: &str) -> String {
+        let head = self.head().expect("a socket that works, and an answer of HTTP");
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
         while !String::from_utf8_lossy(&self.read).contains(part) {
             assert!(self.fill(), "the stream ended: {}", String::from_utf8_lossy(&self.read));
@@ -114,20 +132,20 @@ impl Raw {
     }
 
     /// The next answer; `None` when the server closes without one, or says nothing for `span`.
-    pub(crate) fn answer_within(&mut self, span: Duration) -> Option<Http> {
-        self.stream.set_read_timeout(Some(span)).unwrap();
+    pub fn answer_within(&mut self, span: Duration) -> Option<Http> {
+        self.stream.set_read_timeout(Some(span)).expect("a socket that works, and an answer of HTTP");
         let begun = self.fill();
-        self.stream.set_read_timeout(Some(LIMIT)).unwrap();
+        self.stream.set_read_timeout(Some(LIMIT)).expect("a socket that works, and an answer of HTTP");
         if begun { self.answer() } else { None }
     }
 
     /// All answers until the server closes.
-    pub(crate) fn answers(&mut self) -> Vec<Http> {
+    pub fn answers(&mut self) -> Vec<Http> {
         std::iter::from_fn(|| self.answer()).collect()
     }
 
     /// Whether the server closes, having said nothing more.
-    pub(crate) fn closes(&mut self) -> bool {
+    pub fn closes(&mut self) -> bool {
         while self.fill() {}
         self.read.is_empty()
     }
@@ -142,7 +160,7 @@ impl Raw {
                 true
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                let waited = self.stream.read_timeout().unwrap();
+                let waited = self.stream.read_timeout().expect("a socket that works, and an answer of HTTP");
                 assert!(waited != Some(LIMIT), "nothing came for {LIMIT:?}; so far: {}", String::from_utf8_lossy(&self.read));
                 false
             }
@@ -152,7 +170,8 @@ impl Raw {
 }
 
 /// A POST of `body` with these headers beside the usual ones; a header given here replaces the usual one.
-pub(crate) fn post(headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+#[must_use]
+pub fn post(headers: &[(&str, &str)], body: &str) -> Vec<u8> {
     let length = body.len().to_string();
     let usual = [
         ("Host", "localhost"),
