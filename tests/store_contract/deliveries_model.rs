@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 
 use futures_util::future::join_all;
-use jobgate::domain::{Cause, JobRef, TaskState};
-use jobgate::store::{Addressee, DeadLetter, Intake, MemoryStore, Parked, ParkedKey, TaskStore};
+use jobgate::domain::{Cause, JobRef, Revision, TaskState};
+use jobgate::store::{Addressee, Commit, DeadLetter, Intake, MemoryStore, Parked, ParkedKey, TaskStore};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -65,9 +65,9 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Clone)]
 enum Act {
     Create(u64),
-    Commit(jobgate::store::Commit),
-    Take(Intake),
-    Purge(u64, jobgate::domain::Revision),
+    Commit(Box<Commit>),
+    Take(Box<Intake>),
+    Purge(u64, Revision),
     Drop(u64),
     Forget(i64),
 }
@@ -91,7 +91,7 @@ async fn act(memory: &MemoryStore, step: &Step, large: bool) -> Act {
             let key =
                 |(to, named): &(u8, u64)| ParkedKey { provider: ci(), addressee: addressee(*to), delivery: delivery(*named) };
             commit.unpark = unpark.iter().map(key).collect();
-            Act::Commit(commit)
+            Act::Commit(Box::new(commit))
         }
         Step::Take { number, other, redriven, keep, touches, parks, dead } => {
             let mut commits = Vec::new();
@@ -106,7 +106,7 @@ async fn act(memory: &MemoryStore, step: &Step, large: bool) -> Act {
                 ..waiting(*number, addressee(*to), 0)
             };
             let letter = DeadLetter { at: came(*number), kept: body.clone(), ..letter(*number, 0) };
-            Act::Take(Intake {
+            Act::Take(Box::new(Intake {
                 body_hash: [u8::from(*other); 32],
                 keep_until: at(*keep),
                 redriven: *redriven,
@@ -114,7 +114,7 @@ async fn act(memory: &MemoryStore, step: &Step, large: bool) -> Act {
                 parked: parks.iter().map(park).collect(),
                 dead: dead.then_some(letter),
                 ..intake(*number)
-            })
+            }))
         }
         Step::Purge(number) => Act::Purge(*number, there(*number).await.revision),
         Step::Drop(number) => Act::Drop(*number),
@@ -129,8 +129,8 @@ async fn answer(store: &dyn TaskStore, act: Act) -> String {
     }
     match act {
         Act::Create(number) => words(store.create(task(number), None, Cause::Operator).await),
-        Act::Commit(commit) => words(store.commit(commit).await),
-        Act::Take(intake) => words(store.take(intake).await),
+        Act::Commit(commit) => words(store.commit(*commit).await),
+        Act::Take(intake) => words(store.take(*intake).await),
         Act::Purge(number, revision) => words(store.purge(&[(id(number), revision)]).await),
         Act::Drop(number) => words(store.drop_dead(&[delivery(number)]).await),
         Act::Forget(now) => {
