@@ -11,8 +11,8 @@ use std::time::Duration;
 use jobgate::domain::schedule::Work;
 use jobgate::domain::{
     CancelOutcome, Category, ErrorKind, Fault, IdempotencyKey, InputAction, InputAnswer, InputAnswers, InputKind, InputRequest,
-    JobFailure, JobOutput, JobRef, JobState, NewTask, Observation, Outcome, Principal, Progress, ProviderName, Task, TaskError,
-    TaskEvent, TaskId, TaskState, Timestamp, ToolName,
+    JobFailure, JobOutput, JobRef, JobState, NewTask, Note, Observation, Outcome, Principal, Progress, ProviderName, Task,
+    TaskError, TaskEvent, TaskId, TaskState, Timestamp, ToolName,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -98,6 +98,10 @@ fn events() -> Vec<(&'static str, TaskEvent)> {
         ("faulted", E::Faulted(error())),
         ("limit_struck", E::LimitStruck(error())),
         ("life_extended", E::LifeExtended(Duration::from_secs(9999))),
+        ("delivered_hint", E::Delivered(Note::Hint)),
+        ("delivered_early", E::Delivered(Note::Early)),
+        ("delivered_late", E::Delivered(Note::Late)),
+        ("delivered_stale", E::Delivered(Note::Stale)),
     ]
 }
 
@@ -204,7 +208,7 @@ fn the_table_is_the_golden_one() {
 #[test]
 fn the_table_has_every_event() {
     let named: std::collections::BTreeSet<_> = events().iter().map(|(_, event)| event.name()).collect();
-    assert_eq!(named.len(), 17, "{named:?}");
+    assert_eq!(named.len(), 21, "{named:?}");
 }
 
 proptest! {
@@ -213,7 +217,7 @@ proptest! {
     /// B1, B2, B8: whatever comes in whatever order, an end is final with its very outcome, revisions count every change, and
     /// `updated_at` moves with every visible change and only then.
     #[test]
-    fn no_run_of_events_breaks_a_task(start in 0..2_usize, run in prop::collection::vec(0..32_usize, 0..40)) {
+    fn no_run_of_events_breaks_a_task(start in 0..2_usize, run in prop::collection::vec(0..36_usize, 0..40)) {
         let all = events();
         let mut task = if start == 0 { fresh() } else { fresh().with_submit_begun() };
         for (step, index) in run.into_iter().enumerate() {

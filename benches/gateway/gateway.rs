@@ -105,6 +105,7 @@ pub(crate) fn start(servers: &Runtime, store: Arc<SledStore>, limits: ProviderLi
             kind: "bench",
             adapter: Arc::clone(&adapter) as Arc<dyn Adapter>,
             limits,
+            webhook: None,
         };
         let engine = Engine::start(EngineParts {
             store: Arc::clone(&store) as Arc<dyn TaskStore>,
@@ -114,6 +115,7 @@ pub(crate) fn start(servers: &Runtime, store: Arc<SledStore>, limits: ProviderLi
             clock: Arc::clone(&clock),
             random: Arc::clone(&random),
             supervisor: supervisor.clone(),
+            public_url: None,
         })
         .await
         .unwrap();

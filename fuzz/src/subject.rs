@@ -140,12 +140,14 @@ impl Gateway {
                 kind: "fuzz",
                 adapter: Arc::new(Farm),
                 limits: ProviderLimits::default(),
+                webhook: None,
             }],
             tools: tools(),
             limits: EngineLimits { max_live_tasks_per_principal: 200, ..EngineLimits::default() },
             clock: clock.clone(),
             random: random.clone(),
             supervisor: supervisor.part(),
+            public_url: None,
         };
         let engine = Engine::start(parts).await.expect("an engine over memory starts");
         let limits = Arc::new(Limits::new(&CallerLimits::UNLIMITED, clock.clone()));

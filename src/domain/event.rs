@@ -50,6 +50,21 @@ pub enum TaskEvent {
     LimitStruck(TaskError),
     /// The task's life was extended, because its job is still alive or has just ended.
     LifeExtended(Duration),
+    /// A delivery concerned this task and told nothing that is taken over: it is in the history, and nothing else changes.
+    Delivered(Note),
+}
+
+/// What became of a delivery that changes nothing by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Note {
+    /// The job is asked.
+    Hint,
+    /// It came before the task's job was known. What it says follows once the job is.
+    Early,
+    /// It came after the task's end.
+    Late,
+    /// It tells of a moment before the one that is known.
+    Stale,
 }
 
 impl TaskEvent {
@@ -74,6 +89,10 @@ impl TaskEvent {
             Self::Faulted(_) => "faulted",
             Self::LimitStruck(_) => "limit_struck",
             Self::LifeExtended(_) => "life_extended",
+            Self::Delivered(Note::Hint) => "delivered_hint",
+            Self::Delivered(Note::Early) => "delivered_early",
+            Self::Delivered(Note::Late) => "delivered_late",
+            Self::Delivered(Note::Stale) => "delivered_stale",
         }
     }
 }
@@ -87,6 +106,8 @@ pub enum Cause {
     Submit,
     /// A look at the job.
     Poll,
+    /// A delivery of the provider's.
+    Webhook,
     /// The hand-over of answers or of a cancel.
     Delivery,
     /// A limit of time.
@@ -113,6 +134,7 @@ impl fmt::Display for Cause {
             Self::Caller(principal) => write!(f, "caller {principal}"),
             Self::Submit => f.write_str("submit"),
             Self::Poll => f.write_str("poll"),
+            Self::Webhook => f.write_str("webhook"),
             Self::Delivery => f.write_str("delivery to the provider"),
             Self::Limit => f.write_str("limit"),
             Self::Recovery => f.write_str("recovery"),

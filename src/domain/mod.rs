@@ -5,6 +5,7 @@ mod id;
 mod limits;
 mod names;
 mod observe;
+mod order;
 mod outcome;
 mod principal;
 pub mod schedule;
@@ -13,7 +14,7 @@ mod token;
 mod tool;
 mod transition;
 
-pub use event::{Cause, TaskEvent};
+pub use event::{Cause, Note, TaskEvent};
 pub use id::{InvalidTaskId, TaskId};
 pub use jobgate_adapter_api::{
     CancelOutcome, Clock, ErrorKind, IdempotencyKey, InputAction, InputAnswer, InputAnswers, InputKind, InputRequest, JobFailure,

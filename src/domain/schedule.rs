@@ -13,6 +13,17 @@ const BACKOFF: PollPolicy = PollPolicy { initial: Duration::from_secs(1), max: D
 /// A provider whose answers are not its API's this often in a row is given up.
 pub const PROTOCOL_FAULTS_ALLOWED: u32 = 5;
 
+/// How often the jobs of a task's tool are looked at (requirement A7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// By the tool's policy: looks alone tell of the job, or its deliveries are not relied upon.
+    Usual,
+    /// Deliveries tell of the job; a look after this long makes sure of it.
+    Safety(Duration),
+    /// The job cannot be looked at: its deliveries alone tell of it.
+    Never,
+}
+
 /// What a due task needs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
@@ -56,15 +67,29 @@ impl Work {
 /// `unit` in `0.0..1.0` spreads the moments by up to a tenth (requirement K1: jitter). `asked` is what the provider asked for
 /// (`Retry-After`, a hint in an observation) and is never undercut. Limits of time are moments to look, too.
 #[must_use]
-pub fn next_due(task: &Task, policy: &ToolPolicy, now: Timestamp, unit: f64, asked: Option<Duration>) -> Option<Timestamp> {
+pub fn next_due(
+    task: &Task,
+    policy: &ToolPolicy,
+    pace: Pace,
+    now: Timestamp,
+    unit: f64,
+    asked: Option<Duration>,
+) -> Option<Timestamp> {
     let work = Work::of(task);
+    if work == Work::Poll && pace == Pace::Never {
+        return first_limit(task, policy, now);
+    }
     let telling = work == Work::Cancel || task.is_ended();
     let failures = if telling { task.cancellation.as_ref().map_or(0, |wish| wish.attempts) } else { task.troubles.count };
     let pause = match work {
         Work::Nothing => return None,
         Work::Submit | Work::Settle | Work::Provide | Work::Cancel | Work::Poll if failures > 0 => grown(BACKOFF, failures - 1),
         Work::Submit | Work::Settle | Work::Provide | Work::Cancel => Duration::ZERO,
-        Work::Poll => interval(policy.poll, now.since(task.updated_at)),
+        Work::Poll => match pace {
+            // A job that is missing or has been told to stop is watched closely: providers seldom deliver that.
+            Pace::Safety(rare) if task.missing_since.is_none() && !task.is_stopping() => rare,
+            Pace::Safety(_) | Pace::Usual | Pace::Never => interval(policy.poll, now.since(task.updated_at)),
+        },
     };
     let pause = pause.mul_f64(1.0 + unit / 10.0).max(asked.unwrap_or_default());
     let next = now.plus(pause);
@@ -223,7 +248,7 @@ mod tests {
 
     fn due(task: &Task, now: i64, asked: Option<u64>) -> Option<f64> {
         let policy = ToolPolicy { poll: POLICY, ..ToolPolicy::default() };
-        let due = next_due(task, &policy, at(now), 0.0, asked.map(Duration::from_secs));
+        let due = next_due(task, &policy, Pace::Usual, at(now), 0.0, asked.map(Duration::from_secs));
         due.map(|due| due.since(at(0)).as_secs_f64())
     }
 
@@ -235,7 +260,7 @@ mod tests {
         assert_eq!(due(&running(), 10, Some(3)), Some(16.0));
         assert_eq!(due(&running(), 10, Some(40)), Some(50.0));
         let policy = ToolPolicy { poll: POLICY, ..ToolPolicy::default() };
-        let late = next_due(&running(), &policy, at(0), 0.999, None);
+        let late = next_due(&running(), &policy, Pace::Usual, at(0), 0.999, None);
         assert!(late > Some(at(1)) && late < Some(Timestamp::from_millis(1101)), "{late:?}");
     }
 
@@ -270,6 +295,28 @@ mod tests {
         let wish = |attempts| Cancellation { requested_at: at(0), attempts, progress: CancelProgress::Owed };
         assert_eq!(due(&Task { cancellation: Some(wish(0)), ..task(ended.clone()) }, 5, None), Some(5.0));
         assert_eq!(due(&Task { cancellation: Some(wish(3)), ..task(ended) }, 5, None), Some(9.0));
+    }
+
+    /// A7, B9: where deliveries tell of a job it is looked at rarely, or never; its limits hold all the same, and so does all that is not a
+    /// look.
+    #[test]
+    fn a_job_that_tells_of_itself_is_looked_at_rarely() {
+        let policy = ToolPolicy { poll: POLICY, ..ToolPolicy::default() };
+        let due = |task: &Task, pace| next_due(task, &policy, pace, at(10), 0.0, None).map(|due| due.since(at(0)).as_secs_f64());
+        let safety = Pace::Safety(Duration::from_secs(300));
+        assert_eq!((due(&running(), safety), due(&running(), Pace::Never)), (Some(310.0), Some(7200.0)));
+        let mut failing = running();
+        failing.troubles.count = 2;
+        failing.troubles.since = Some(at(0));
+        assert_eq!((due(&failing, safety), due(&failing, Pace::Never)), (Some(12.0), Some(3600.0)));
+        let mut missing = running();
+        missing.missing_since = Some(at(5));
+        assert_eq!((due(&missing, safety), due(&missing, Pace::Never)), (Some(16.0), Some(35.0)));
+        let wish = Cancellation { requested_at: at(0), attempts: 0, progress: CancelProgress::Owed };
+        for pace in [safety, Pace::Never] {
+            assert_eq!(due(&Task { cancellation: Some(wish.clone()), ..running() }, pace), Some(10.0));
+            assert_eq!(due(&task(TaskState::Submitting { attempt: 0, unsettled: false }), pace), Some(10.0));
+        }
     }
 
     /// Each limit has its category, and none strikes a moment early.

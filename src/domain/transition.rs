@@ -143,6 +143,7 @@ impl Task {
             (S::Submitting { .. } | S::Running { .. } | S::InputRequired { .. } | S::Ended { .. }, E::LifeExtended(ttl)) => {
                 next.ttl = Some(*ttl);
             }
+            (S::Submitting { .. } | S::Running { .. } | S::InputRequired { .. } | S::Ended { .. }, E::Delivered(_)) => {}
             (S::Submitting { unsettled: false, .. }, E::Missing(_) | E::PollFailed(_))
             | (
                 S::Submitting { .. },

@@ -1,19 +1,23 @@
 //! What all parts of the engine share, and the one way in which a task is changed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jobgate_adapter_api::{AdapterError, CallContext, Retry};
 use tokio::sync::Notify;
 
+use super::callback::Callbacks;
 use super::gate::Gate;
+use super::health::Health;
 use super::notify::Hub;
 use super::outputs::Outputs;
 use super::{EngineLimits, Observer, Provider, Supervisor};
 use crate::domain::{
-    Category, Cause, Clock, Fault, IllegalTransition, JobState, Principal, ProviderName, Random, Task, TaskError, TaskEvent,
-    TaskId, TaskState, Timestamp, Tool, ToolPolicy, schedule,
+    Category, Cause, Clock, Fault, IllegalTransition, JobState, Note, Principal, ProviderName, Random, Task, TaskError,
+    TaskEvent, TaskId, TaskState, Timestamp, Tool, ToolPolicy,
+    schedule::{self, Pace, Work},
 };
 use crate::store::{Commit, StoreError, TaskStore};
 
@@ -29,6 +33,7 @@ pub(super) struct Core {
     pub(super) outputs: Outputs,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) random: Arc<dyn Random>,
+    pub(super) callbacks: Callbacks,
     pub(super) hub: Arc<Hub>,
     pub(super) supervisor: Supervisor,
     pub(super) observer: Arc<dyn Observer>,
@@ -36,6 +41,8 @@ pub(super) struct Core {
     pub(super) fallback: ToolPolicy,
     /// The tasks that are being worked on; `true` where someone else has asked for another look since.
     busy: Mutex<HashMap<TaskId, bool>>,
+    /// Whether deliveries may be parked for jobs that are known by now.
+    pub(super) parked_left: AtomicBool,
     /// Tasks being created, by owner: they count as live before the store knows them.
     pub(super) arriving: Mutex<HashMap<Principal, usize>>,
 }
@@ -47,13 +54,14 @@ pub(super) struct Runtime {
     pub(super) gate: Arc<Gate>,
     /// Wakes the poller: something may be due earlier than it thinks.
     pub(super) wake: Notify,
+    pub(super) health: Health,
     strange: Mutex<HashSet<String>>,
 }
 
 impl Runtime {
     pub(super) fn new(provider: Provider, clock: Arc<dyn Clock>, random: Arc<dyn Random>, observer: Arc<dyn Observer>) -> Self {
         let gate = Arc::new(Gate::new(provider.name.clone(), provider.limits, clock, random, observer));
-        Self { provider, gate, wake: Notify::new(), strange: Mutex::default() }
+        Self { provider, gate, wake: Notify::new(), health: Health::default(), strange: Mutex::default() }
     }
 
     /// How long a claim holds: longer than the most that is done under one.
@@ -118,6 +126,7 @@ pub(super) struct CoreParts {
     pub(super) providers: BTreeMap<ProviderName, Arc<Runtime>>,
     pub(super) limits: EngineLimits,
     pub(super) outputs: Outputs,
+    pub(super) callbacks: Callbacks,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) random: Arc<dyn Random>,
     pub(super) supervisor: Supervisor,
@@ -132,6 +141,7 @@ impl Core {
             providers: parts.providers,
             limits: parts.limits,
             outputs: parts.outputs,
+            callbacks: parts.callbacks,
             hub: Arc::new(Hub::new(parts.supervisor.stopping().clone())),
             supervisor: parts.supervisor,
             observer: parts.observer,
@@ -140,6 +150,7 @@ impl Core {
             random: parts.random,
             fallback: ToolPolicy::default(),
             busy: Mutex::default(),
+            parked_left: AtomicBool::new(true),
             arriving: Mutex::default(),
         }
     }
@@ -166,8 +177,45 @@ impl Core {
             key: task.submit_key.clone(),
             timeout: runtime.provider.limits.call_timeout,
             started_at: task.created_at,
-            callback_url: None,
+            callback_url: runtime.provider.webhook.and_then(|_| self.callbacks.url(&runtime.provider.name, task.id)),
         }
+    }
+
+    /// How often the job of a task is looked at.
+    pub(super) fn pace(&self, task: &Task) -> Pace {
+        let Some(runtime) = self.providers.get(&task.provider) else { return Pace::Usual };
+        if runtime.provider.adapter.capabilities(task.tool.as_str()).pushed_only {
+            return Pace::Never;
+        }
+        match runtime.provider.webhook {
+            Some(webhook) if runtime.health.is_healthy() => Pace::Safety(webhook.safety_poll),
+            Some(_) | None => Pace::Usual,
+        }
+    }
+
+    /// The next state of a task after `events`, to be committed, with the moment at which it is due. A hint, and a
+    /// delivery that may settle a submit, make it due now; other notes of deliveries leave that as it was.
+    pub(super) fn commit_of(
+        &self,
+        task: &Task,
+        events: &[(TaskEvent, Cause)],
+        asked: Option<Duration>,
+    ) -> Result<Commit, IllegalTransition> {
+        let now = self.clock.now();
+        let mut commit = Commit::of(task, events, now)?;
+        let pace = self.pace(task);
+        let work = Work::of(&commit.next);
+        let can_act = work != Work::Nothing && (work != Work::Poll || pace != Pace::Never);
+        let hinted = events.iter().any(|(event, _)| matches!(event, TaskEvent::Delivered(Note::Hint | Note::Early)));
+        let noted = events.iter().all(|(event, _)| matches!(event, TaskEvent::Delivered(_)));
+        commit.next.due_at = if hinted && can_act {
+            Some(now)
+        } else if noted {
+            task.due_at
+        } else {
+            schedule::next_due(&commit.next, self.policy(task), pace, now, self.random.unit(), asked)
+        };
+        Ok(commit)
     }
 
     /// Changes a task by the events that `decide` wants for it, and gives it back as it is then. When someone else was quicker,
@@ -178,14 +226,16 @@ impl Core {
         asked: Option<Duration>,
         mut decide: impl FnMut(&Task) -> Vec<(TaskEvent, Cause)>,
     ) -> Result<Arc<Task>, ChangeError> {
-        for _ in 0..RACES {
+        for race in 0..RACES {
             let events = decide(&task);
             if events.is_empty() {
                 return Ok(task);
             }
-            let now = self.clock.now();
-            let mut commit = Commit::of(&task, &events, now)?;
-            commit.next.due_at = schedule::next_due(&commit.next, self.policy(&task), now, self.random.unit(), asked);
+            let mut commit = self.commit_of(&task, &events, asked)?;
+            if race > 0 {
+                // Whoever was quicker may have hinted at what we have not seen.
+                commit.next.due_at = commit.next.due_at.map(|due| task.due_at.map_or(due, |before| due.min(before)));
+            }
             match self.store.commit(commit).await {
                 Ok(next) => {
                     self.committed(&task, &next, &events);
@@ -198,13 +248,17 @@ impl Core {
         Err(StoreError::Stale(task.id).into())
     }
 
-    fn committed(&self, before: &Task, next: &Arc<Task>, happened: &[(TaskEvent, Cause)]) {
+    pub(super) fn committed(&self, before: &Task, next: &Arc<Task>, happened: &[(TaskEvent, Cause)]) {
         self.observer.changed(before, next, happened);
         self.hub.publish(next, before.looks_different(next));
-        if let Some(runtime) = self.providers.get(&next.provider) {
+        let runtime = self.providers.get(&next.provider);
+        if let Some(runtime) = runtime {
             runtime.wake.notify_one();
         }
         if next.is_ended() && !before.is_ended() {
+            if let Some(runtime) = runtime {
+                runtime.health.ended(next.id);
+            }
             tracing::info!(task = ?next.id, tool = %next.tool, status = next.status().as_str(), "task ended");
         }
     }

@@ -1,18 +1,23 @@
 //! The engine: turns calls into durable tasks and keeps each in step with its job, through every crash.
 //!
 //! `call` creates and submits; one `poller` a provider claims what is due and has `work` done under the provider's `gate`;
-//! `submit` also settles what a crash left open; `wishes` takes answers and cancels; `sweep` ends lives; `recover` starts it all
+//! `submit` also settles what a crash left open; `ingest` takes deliveries, `parked` those that came early; `wishes` takes answers and cancels; `sweep` ends lives; `recover` starts it all
 //! again. Every change of a task is an event through `Task::apply` and one compare-and-set in `core`; `observe` is for those who
 //! count what happens.
 
 mod call;
+mod callback;
 mod cap;
 mod core;
+mod delivery;
 mod gate;
+mod health;
+mod ingest;
 mod names;
 mod notify;
 mod observe;
 mod outputs;
+mod parked;
 mod parts;
 mod plain;
 mod poller;
@@ -29,17 +34,24 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+pub use delivery::{Delivery, IngestError, Ingested, RedriveError};
+pub use health::WebhookHealth;
 pub use notify::Watch;
 pub use observe::{Observer, Unobserved};
 pub use parts::{
     AccessError, Call, CallError, CallNames, Called, DeleteError, EngineError, EngineLimits, EngineParts, Provider,
-    ProviderLimits, Rate, Update,
+    ProviderLimits, ProviderWebhook, Rate, Trust, Update,
 };
 pub use supervise::Supervisor;
 
+use jobgate_webhooks::AtAddress;
+
+use self::callback::Callbacks;
 use self::core::{Core, CoreParts, Runtime};
-use crate::domain::{InputAnswers, Principal, RequestName, Scope, Task, TaskId, Timestamp, Tool, ToolResult, schedule};
-use crate::store::{AuditEntry, ListQuery, StoreError};
+use crate::domain::{
+    InputAnswers, Principal, ProviderName, RequestName, Scope, Task, TaskId, Timestamp, Tool, ToolResult, schedule,
+};
+use crate::store::{AuditEntry, DeadLetter, DeliveryId, ListQuery, StoreError};
 
 /// The engine.
 #[derive(Debug)]
@@ -61,7 +73,7 @@ impl Engine {
     /// # Errors
     /// As [`Self::start`].
     pub async fn start_observed(parts: EngineParts, observer: Arc<dyn Observer>) -> Result<Arc<Self>, EngineError> {
-        let EngineParts { store, providers, tools, limits, clock, random, supervisor } = parts;
+        let EngineParts { store, providers, tools, limits, clock, random, supervisor, public_url } = parts;
         let providers: BTreeMap<_, _> = providers
             .into_iter()
             .map(|provider| {
@@ -74,8 +86,11 @@ impl Engine {
         let tools: BTreeMap<_, _> = tools.into_iter().map(|tool| (tool.name.as_str().to_owned(), Arc::new(tool))).collect();
         let supervisor = supervisor.part();
         let outputs = outputs::Outputs::compile(tools.values())?;
-        let core =
-            Arc::new(Core::new(CoreParts { store, tools, providers, limits, outputs, clock, random, supervisor, observer }));
+        let mut fresh = [0; 32];
+        random.fill(&mut fresh);
+        let callbacks = Callbacks::new(&store.seed(callback::SEED, fresh).await?, public_url);
+        let core = CoreParts { store, tools, providers, limits, outputs, callbacks, clock, random, supervisor, observer };
+        let core = Arc::new(Core::new(core));
         for runtime in core.providers.values() {
             let taken_up = recover::spread(&core, runtime).await?;
             if taken_up > 0 {
@@ -245,6 +260,51 @@ impl Engine {
         let mut fresh = [0; 32];
         self.core.random.fill(&mut fresh);
         self.core.store.seed("request_state", fresh).await
+    }
+
+    /// What a token at the end of a callback address was made for: [`AtAddress::subject`] is a task's id. Nothing for a token that is not ours.
+    #[must_use]
+    pub fn open_callback(&self, token: &str) -> Option<AtAddress> {
+        self.core.callbacks.open(token)
+    }
+
+    /// Records a delivery together with what it does, in one step. Goes on when the future is dropped.
+    ///
+    /// # Errors
+    /// See [`IngestError`].
+    pub async fn ingest(&self, delivery: Delivery<'_>) -> Result<Ingested, IngestError> {
+        self.core.ingest(delivery, None).await
+    }
+
+    /// The deliveries that could not be used, newest first.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError> {
+        self.core.store.dead_letters(limit).await
+    }
+
+    /// Uses a dead letter after all: it is read anew, with the configuration of now.
+    ///
+    /// # Errors
+    /// See [`RedriveError`]; then the letter stays.
+    pub async fn redrive(&self, id: &DeliveryId) -> Result<Ingested, RedriveError> {
+        self.core.redrive(id).await
+    }
+
+    /// Removes dead letters; says how many there were.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn drop_dead(&self, ids: &[DeliveryId]) -> Result<usize, StoreError> {
+        self.core.store.drop_dead(ids).await
+    }
+
+    /// How the webhooks of the providers do that have one.
+    #[must_use]
+    pub fn webhook_health(&self) -> BTreeMap<ProviderName, WebhookHealth> {
+        let with = self.core.providers.values().filter(|runtime| runtime.provider.webhook.is_some());
+        with.map(|runtime| (runtime.provider.name.clone(), runtime.health.shown())).collect()
     }
 
     /// Takes no more calls, lets running ones end within the grace, leaves the rest to the next start, and closes the store.

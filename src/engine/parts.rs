@@ -24,6 +24,30 @@ pub struct Provider {
     pub adapter: Arc<dyn Adapter>,
     /// How it may be used.
     pub limits: ProviderLimits,
+    /// What its deliveries are worth; `None` where it delivers nothing.
+    pub webhook: Option<ProviderWebhook>,
+}
+
+/// What a provider's deliveries are worth (requirement J4), and how long they are remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProviderWebhook {
+    /// Whether they are believed.
+    pub trust: Trust,
+    /// How often a job is looked at all the same while deliveries come.
+    pub safety_poll: Duration,
+    /// How long a delivery is remembered, so that a repeat of it has no effect: no shorter than the provider goes on sending it.
+    pub keep_for: Duration,
+    /// How long a delivery waits for its job to become known.
+    pub park_for: Duration,
+}
+
+/// What a delivery does to its task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Trust {
+    /// The provider is asked at once, and what it says then counts.
+    Hint,
+    /// What it says counts. Only where the delivery's scheme binds body and moment, or at a callback address.
+    Payload,
 }
 
 /// How a provider may be used (requirement K1).
@@ -99,6 +123,8 @@ pub struct EngineParts {
     pub random: Arc<dyn Random>,
     /// Who the engine's work is a part of.
     pub supervisor: Supervisor,
+    /// The gateway's own address as providers reach it, without a slash at its end; `None` where none can.
+    pub public_url: Option<String>,
 }
 
 /// The engine cannot start.

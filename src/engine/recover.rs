@@ -61,7 +61,7 @@ impl Core {
     /// Some moment within the interval that the task's next look would have had.
     fn within_interval(&self, task: &Task) -> Timestamp {
         let now = self.clock.now();
-        let next = schedule::next_due(task, self.policy(task), now, 0.0, None).unwrap_or(now);
+        let next = schedule::next_due(task, self.policy(task), self.pace(task), now, 0.0, None).unwrap_or(now);
         now.plus(next.since(now).mul_f64(self.random.unit()))
     }
 

@@ -7,7 +7,7 @@ use jobgate_adapter_api::{AdapterError, ErrorKind, Operation, Retry, SubmitReque
 use super::core::{ChangeError, Core, Runtime, asked, fault, for_good};
 use super::gate::{Pass, Turn};
 use super::work::Then;
-use crate::domain::{CancelOutcome, Category, Cause, Fault, JobFailure, JobRef, Task, TaskError, TaskEvent, TaskState};
+use crate::domain::{CancelOutcome, Category, Cause, Fault, JobFailure, JobRef, Task, TaskError, TaskEvent, TaskState, schedule};
 use crate::store::StoreError;
 
 /// How often the record of an accepted job is tried again when the disk refuses it; after that a restart has to settle it.
@@ -63,12 +63,12 @@ impl Core {
                 let mut events = vec![(TaskEvent::Accepted(job.clone()), Cause::Submit)];
                 let waiting = observation.as_ref().and_then(|seen| seen.next_poll);
                 events.extend(observation.map(|seen| (TaskEvent::Observed(self.taken(task.tool.as_str(), seen)), Cause::Submit)));
-                self.record(task, waiting, |now| accepted(now, &events)).await
+                self.record(runtime, task, waiting, |now| accepted(now, &events)).await
             }
             Err(error) => {
                 let capabilities = adapter.capabilities(task.tool.as_str());
-                let can_settle = capabilities.find || capabilities.idempotent_submit;
-                self.record(task, asked(&error), |now| not_accepted(now, &error, repeat, can_settle)).await
+                let can_settle = capabilities.find || capabilities.idempotent_submit || self.has_callback(runtime, task);
+                self.record(runtime, task, asked(&error), |now| not_accepted(now, &error, repeat, can_settle)).await
             }
         }
     }
@@ -76,6 +76,7 @@ impl Core {
     /// Records the outcome of a submit, whatever else has happened to the task, and though the disk may refuse it for a while.
     async fn record(
         &self,
+        runtime: &Arc<Runtime>,
         task: &Arc<Task>,
         waiting: Option<std::time::Duration>,
         decide: impl Fn(&Task) -> Vec<(TaskEvent, Cause)>,
@@ -88,7 +89,13 @@ impl Core {
                     tries += 1;
                     self.clock.sleep(std::time::Duration::from_millis(100 << tries)).await;
                 }
-                other => return other.map(|_| Then::Committed),
+                Ok(now) => {
+                    if now.job().is_some() {
+                        self.use_parked(runtime, &now).await;
+                    }
+                    return Ok(Then::Committed);
+                }
+                Err(error) => return Err(error),
             }
         }
     }
@@ -104,10 +111,14 @@ impl Core {
     ) -> Result<Then, ChangeError> {
         let adapter = &runtime.provider.adapter;
         let capabilities = adapter.capabilities(task.tool.as_str());
+        if let Some(job) = self.told_job(runtime, task).await? {
+            drop(turn);
+            return self.found(runtime, task, job).await;
+        }
         if capabilities.find {
             let context = self.context(runtime, task);
             return match turn.run(Operation::Find, adapter.find(&context, &task.submit_key)).await {
-                Ok(Some(job)) => self.found(task, job).await,
+                Ok(Some(job)) => self.found(runtime, task, job).await,
                 Ok(None) => self.not_found(runtime, task, pass).await,
                 Err(error) if error.kind() == ErrorKind::RateLimited => Ok(Then::Later(self.paused(task, self.after(&error)))),
                 Err(error) if task.is_ended() => {
@@ -123,6 +134,15 @@ impl Core {
             // The same key gives the job that is to be stopped; long after, a provider may have forgotten the key.
             return self.send(runtime, task, turn, true).await;
         }
+        if begun_lately && !capabilities.idempotent_submit && self.has_callback(runtime, task) {
+            // Nobody can be asked, but whatever runs will tell of itself, and that settles it.
+            drop(turn);
+            let now = self.clock.now();
+            let budget = task.created_at.plus(self.policy(task).submit_budget);
+            return Ok(Then::Later(
+                schedule::first_limit(task, self.policy(task), now).map_or(budget, |limit| limit.min(budget)),
+            ));
+        }
         if task.is_ended() {
             drop(turn);
             let event = TaskEvent::CancelUnsupported { abandon: true };
@@ -135,9 +155,9 @@ impl Core {
         self.at(task, vec![(TaskEvent::Faulted(unknown_outcome(task, None)), Cause::Recovery)]).await
     }
 
-    async fn found(&self, task: &Arc<Task>, job: JobRef) -> Result<Then, ChangeError> {
+    async fn found(&self, runtime: &Arc<Runtime>, task: &Arc<Task>, job: JobRef) -> Result<Then, ChangeError> {
         let events = vec![(TaskEvent::Accepted(job), Cause::Recovery)];
-        self.record(task, None, |now| accepted(now, &events)).await
+        self.record(runtime, task, None, |now| accepted(now, &events)).await
     }
 
     /// The provider knows no job with our key. That is believed once the grace has passed: what was just written may not be

@@ -1,4 +1,5 @@
-//! Tasks whose life has ended: kept while their job runs, ended by the tool's policy, or removed with all that belongs to them.
+//! Tasks whose life has ended: kept while their job runs, ended by the tool's policy, or removed with all that belongs to them; and what
+//! is left of deliveries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,9 @@ const OWED_LIMIT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Runs until the engine stops.
 pub(super) async fn run(core: Arc<Core>) {
     while !core.supervisor.stopping().is_cancelled() {
+        if let Err(error) = core.sweep_deliveries(BATCH).await {
+            tracing::error!(%error, "the sweep of deliveries failed; it is tried again");
+        }
         match sweep(&core).await {
             Ok(BATCH) => continue,
             Ok(_) => {}

@@ -9,7 +9,7 @@ use super::core::{ChangeError, Core, Runtime, asked, fault, for_good, has_live_j
 use super::gate::{Pass, Turn};
 use crate::domain::{
     CancelOutcome, Category, Cause, JobRef, JobState, NoCancelPolicy, Task, TaskError, TaskEvent, TaskState, Timestamp,
-    schedule::{self, Work},
+    schedule::{self, Pace, Work},
 };
 
 /// The pause after a failure of our own: the store, or a decision that did not fit.
@@ -66,6 +66,9 @@ impl Core {
         if work == Work::Nothing {
             return Ok(Then::Later(self.clock.now().plus(CONFIGURATION_GRACE)));
         }
+        if work == Work::Poll && self.pace(task) == Pace::Never {
+            return self.cannot_look(task).await;
+        }
         let turn = match runtime.gate.turn(&mut pass).await {
             Ok(turn) => turn,
             Err(until) => return Ok(Then::Later(self.paused(task, until))),
@@ -77,6 +80,15 @@ impl Core {
             (Work::Cancel, Some(job)) => self.tell_cancel(runtime, task, job, turn, &mut pass).await,
             (Work::Poll, Some(job)) => self.poll(runtime, task, job, turn).await,
             (Work::Provide | Work::Cancel | Work::Poll | Work::Nothing, _) => Ok(Then::Later(self.clock.now().plus(OWN_TROUBLE))),
+        }
+    }
+
+    /// A task whose job cannot be looked at: its limits of time are all that there is to do.
+    async fn cannot_look(self: &Arc<Self>, task: &Arc<Task>) -> Result<Then, ChangeError> {
+        let (policy, now) = (self.policy(task), self.clock.now());
+        match schedule::gone(task, policy, now) {
+            Some(error) => self.at(task, vec![(strike(error), Cause::Limit)]).await,
+            None => Ok(Then::Later(schedule::first_limit(task, policy, now).unwrap_or(task.deadline_at))),
         }
     }
 
@@ -132,6 +144,7 @@ impl Core {
     }
 
     async fn poll(&self, runtime: &Runtime, task: &Arc<Task>, job: &JobRef, turn: Turn) -> Result<Then, ChangeError> {
+        let told = runtime.health.look(task.id);
         let (event, asked) = match self.look(runtime, task, job, turn).await {
             Ok(seen) => {
                 let asked = seen.next_poll;
@@ -153,7 +166,24 @@ impl Core {
         if let Some(at) = self.unchanged(task, &events, asked) {
             return Ok(Then::Later(at));
         }
-        self.at_after(task, asked, events).await
+        self.judge(runtime, task, &events, told);
+        // Deliveries may hint faster than the provider answers: none of them makes this look worthless.
+        let decide = |now: &Task| if now.is_but_for_notes(task) { events.clone() } else { Vec::new() };
+        self.change(task.clone(), asked, decide).await?;
+        Ok(Then::Committed)
+    }
+
+    /// Deliveries that keep silent about what a look shows are not relied upon any more.
+    fn judge(&self, runtime: &Runtime, task: &Task, events: &[(TaskEvent, Cause)], told: bool) {
+        let now = self.clock.now();
+        let seen = events.iter().filter(|(event, _)| matches!(event, TaskEvent::Observed(_)));
+        let next = seen.map(|(event, _)| event).try_fold(task.clone(), |task, event| task.apply(event, now));
+        if next.is_ok_and(|next| task.looks_different(&next)) && runtime.health.saw_news(task.id, told, now) {
+            tracing::warn!(
+                provider = %runtime.provider.name,
+                "a look at a job showed what no delivery had told of; jobs are polled as often as without a webhook"
+            );
+        }
     }
 
     /// When `events` leave the task as it is but for its revision: the moment of the next look. Nothing has to be written then.
@@ -161,7 +191,10 @@ impl Core {
         let now = self.clock.now();
         let mut next = events.iter().try_fold(task.clone(), |task, (event, _)| task.apply(event, now)).ok()?;
         next.revision = task.revision;
-        if next == *task { schedule::next_due(task, self.policy(task), now, self.random.unit(), asked) } else { None }
+        if next != *task {
+            return None;
+        }
+        schedule::next_due(task, self.policy(task), self.pace(task), now, self.random.unit(), asked)
     }
 
     /// The moment before which the provider wants no call, or a short while from now.
@@ -261,6 +294,7 @@ impl Core {
         );
         if look
             && has_live_job(task)
+            && self.pace(task) != Pace::Never
             && let Ok(turn) = runtime.gate.turn(pass).await
             && let Ok(seen) = self.look(runtime, task, job, turn).await
         {

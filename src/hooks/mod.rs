@@ -16,7 +16,7 @@ mod verdict;
 
 pub use answer::{HookAnswer, HookRequest, Hooks, Unread};
 pub use certificates::OneCertificate;
-pub use intake::{Delivery, IngestError, Ingested, Intake};
+pub use intake::Intake;
 pub use keys::KeySource;
 pub use receiver::{Receiver, ReceiverParts};
 pub use route::{Route, Routes, RoutesParts};

@@ -14,13 +14,14 @@ use tokio::sync::Semaphore;
 use super::answer::{HookAnswer, HookRequest, Hooks, Unread};
 use super::certificates::CertificateCache;
 use super::fetch;
-use super::intake::{Delivery, IngestError, Ingested, Intake};
+use super::intake::Intake;
 use super::keys::KeyCache;
 use super::media;
 use super::route::{Route, Routes};
 use super::verdict::Verdict;
 use crate::domain::TaskId;
 use crate::engine::Supervisor;
+use crate::engine::{Delivery, IngestError, Ingested};
 
 /// How long a delivery may take: the least patient senders wait for three seconds, and the way to them takes time as well.
 const BOUND: Duration = Duration::from_millis(2500);

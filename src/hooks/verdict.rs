@@ -4,7 +4,7 @@ use bytes::Bytes;
 use jobgate_webhooks::{Answer, Refusal};
 
 use super::answer::{HookAnswer, Unread};
-use super::intake::Ingested;
+use crate::engine::Ingested;
 
 /// How long a sender is asked to wait before it tries again, in seconds.
 const RETRY_AFTER: &str = "5";

@@ -41,6 +41,7 @@ const fn word(cause: &Cause) -> &'static str {
         Cause::Caller(_) => "caller",
         Cause::Submit => "submit",
         Cause::Poll => "poll",
+        Cause::Webhook => "webhook",
         Cause::Delivery => "delivery",
         Cause::Limit => "limit",
         Cause::Recovery => "recovery",

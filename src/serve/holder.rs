@@ -81,6 +81,7 @@ impl Holder {
             clock: plan.world.clock.clone(),
             random: plan.world.random.clone(),
             supervisor: supervisor.clone(),
+            public_url: None,
         };
         let counting = Arc::new(Counting(plan.metrics.clone()));
         let engine = Engine::start_observed(parts, counting).await.map_err(HolderError::Engine)?;

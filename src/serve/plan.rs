@@ -89,6 +89,7 @@ impl Plan {
                         rate: provider.rate.map(|(calls, per)| Rate { calls, per }),
                         call_timeout: provider.call_timeout,
                     },
+                    webhook: None,
                 }),
                 Err(issue) => match issue.hint {
                     Some(hint) => issues.add_with_hint(issue.place, issue.message, hint),

@@ -60,12 +60,14 @@ async fn caller(folder: &Path, plan: Plan, promise: Promise, strike: Option<Stri
             kind: "folder",
             adapter,
             limits: ProviderLimits::default(),
+            webhook: None,
         }],
         tools: vec![tool()],
         limits: EngineLimits::default(),
         clock: clock.clone(),
         random: Arc::new(OsRandom),
         supervisor: Supervisor::new(clock.clone()),
+        public_url: None,
     })
     .await
     .expect("the engine starts");

@@ -8,7 +8,8 @@ use jobgate::domain::{
     Clock, ManualClock, Outcome, PollPolicy, Principal, ProviderName, Task, TaskId, Timestamp, Tool, ToolName, ToolPolicy,
 };
 use jobgate::engine::{
-    AccessError, Call, CallError, CallNames, Called, Engine, EngineLimits, EngineParts, Provider, ProviderLimits, Supervisor,
+    AccessError, Call, CallError, CallNames, Called, Engine, EngineLimits, EngineParts, Provider, ProviderLimits,
+    ProviderWebhook, Supervisor,
 };
 use jobgate::store::{MemoryStore, TaskStore};
 use jobgate_adapter_api::FixedRandom;
@@ -29,6 +30,8 @@ pub(crate) struct Rig {
     pub(crate) output_schema: Option<Value>,
     pub(crate) limits: EngineLimits,
     pub(crate) provider: ProviderLimits,
+    pub(crate) webhook: Option<ProviderWebhook>,
+    pub(crate) public_url: Option<String>,
     pub(crate) supervisor: Supervisor,
     engine: Option<Arc<Engine>>,
     seed: u64,
@@ -70,6 +73,8 @@ impl Rig {
             output_schema: None,
             limits: EngineLimits::default(),
             provider: ProviderLimits::default(),
+            webhook: None,
+            public_url: None,
             engine: None,
             seed: 1,
         }
@@ -93,12 +98,19 @@ impl Rig {
         let adapter = self.fake.clone();
         EngineParts {
             store: self.store.clone(),
-            providers: vec![Provider { name: ProviderName::new("farm"), kind: "fake", adapter, limits: self.provider }],
+            providers: vec![Provider {
+                name: ProviderName::new("farm"),
+                kind: "fake",
+                adapter,
+                limits: self.provider,
+                webhook: self.webhook,
+            }],
             tools: vec![self.tool()],
             limits: self.limits,
             clock: self.clock.clone(),
             random: Arc::new(FixedRandom::new(self.seed)),
             supervisor: self.supervisor.clone(),
+            public_url: self.public_url.clone(),
         }
     }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream;
-use jobgate::hooks::{HookRequest, Hooks as _, Ingested, Route};
+use jobgate::engine::Ingested;
+use jobgate::hooks::{HookRequest, Hooks as _, Route};
 use jobgate_webhooks::NAMES;
 
 use crate::rig::{Answer, BODY, Does, Gate, NOW, Signed, TOKEN, request, route, secret_text, signed, signed_as};

@@ -16,10 +16,8 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use jobgate::domain::{CallerLimits, ManualClock, ProviderName, TaskId, Timestamp};
 use jobgate::engine::Supervisor;
-use jobgate::hooks::{
-    Delivery, Hooks, IngestError, Ingested, Intake, KeySource, OneCertificate, Receiver, ReceiverParts, Route, Routes,
-    RoutesParts,
-};
+use jobgate::engine::{Delivery, IngestError, Ingested};
+use jobgate::hooks::{Hooks, Intake, KeySource, OneCertificate, Receiver, ReceiverParts, Route, Routes, RoutesParts};
 use jobgate::http::limit::read_body;
 use jobgate::http::{Health, HttpParts, HttpSettings, NoAuth, router};
 use jobgate::mcp::{Frontend, Limits, Reply, RequestContext};

@@ -184,12 +184,14 @@ impl Rig {
                 kind: "scripted",
                 adapter: adapter(&provider),
                 limits: ProviderLimits::default(),
+                webhook: None,
             }],
             tools: tools(),
             limits,
             clock: clock.clone(),
             random: random.clone(),
             supervisor: supervisor.part(),
+            public_url: None,
         };
         let engine = Engine::start(parts).await.unwrap();
         let limits = Arc::new(Limits::new(&CallerLimits::UNLIMITED, clock.clone()));

@@ -13,6 +13,9 @@ pub struct Capabilities {
     pub input: bool,
     /// A delivery can be read: [`crate::Adapter::jobs_in`] and [`crate::Adapter::read`] answer, and `read` says what `poll` would say.
     pub webhook: bool,
+    /// A submit hands the provider the address to deliver to ([`crate::CallContext::callback_url`]), so that what it delivers there tells
+    /// which job was started, also when the submit's answer was lost.
+    pub callback: bool,
     /// A job cannot be looked at, so its deliveries alone tell of it: `poll` is `Unsupported`. Only with `webhook`.
     pub pushed_only: bool,
 }

@@ -121,6 +121,7 @@ impl Adapter for RestAdapter {
             cancel: tool.cancel.is_some(),
             input: tool.input.is_some(),
             webhook: tool.told.is_some(),
+            callback: tool.submit.request.uses("callback"),
             pushed_only: tool.status.request.is_none(),
         })
     }

@@ -116,7 +116,8 @@ impl ModelRig {
         let all = claims == Claims::Everything;
         let pushed_only = claims == Claims::Pushed;
         let webhook = claims != Claims::Nothing && flaw != Some(Flaw::PushedWithoutWebhook);
-        let claims = Capabilities { idempotent_submit: all, find: all, cancel: all, input: all, webhook, pushed_only };
+        let claims =
+            Capabilities { idempotent_submit: all, find: all, cancel: all, input: all, webhook, callback: false, pushed_only };
         let deps = Deps {
             provider: "kit".to_owned(),
             place: Place::root(),
