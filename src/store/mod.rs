@@ -147,7 +147,7 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     async fn drop_dead(&self, ids: &[DeliveryId]) -> Result<usize, StoreError>;
 
     /// Forgets deliveries whose time to be remembered has passed at `now`, and removes those that were parked for long enough, up to
-    /// `limit` of each; gives the parked ones (S26).
+    /// `limit` of each; gives the parked ones (S26). Many are no burden to others: it is done in small steps.
     async fn forget(&self, now: Timestamp, limit: usize) -> Result<Vec<ParkedKey>, StoreError>;
 
     /// Waits for all that was acknowledged to be on disk and lets go of the store's lock. Later calls fail with

@@ -289,6 +289,20 @@ pub(crate) async fn s26_what_is_over_is_forgotten(place: impl Harness) {
     assert!(!store.was_taken(&delivery(3)).await.unwrap());
 }
 
+/// S26: however many are over, one call forgets them.
+pub(crate) async fn s26_many_are_forgotten_at_once(place: impl Harness) {
+    let store = place.open().await;
+    let park = |number: u64| Intake { parked: vec![waiting(number, job("7"), 1)], ..intake(number) };
+    for taken in join_all((0..1200).map(|number| store.take(park(number)))).await {
+        assert!(matches!(taken, Ok(Taken::First(_))));
+    }
+    first(&*store, Intake { keep_until: at(1001), ..intake(2000) }).await;
+    assert_eq!(store.forget(at(1000), usize::MAX).await.unwrap().len(), 1200);
+    assert!(!store.was_taken(&delivery(7)).await.unwrap());
+    assert!(store.was_taken(&delivery(2000)).await.unwrap());
+    assert!(store.forget(at(1000), usize::MAX).await.unwrap().is_empty());
+}
+
 /// S25: so many are kept and no more; the oldest go, of this provider alone.
 pub(crate) async fn s25_the_oldest_go_where_there_are_too_many(place: impl Harness) {
     let store = place.open().await;

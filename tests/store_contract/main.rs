@@ -153,6 +153,7 @@ clauses! {
         deliveries::s25_dead_letters_wait_for_somebody,
         deliveries::s23_a_dead_letter_can_be_taken_once_more,
         deliveries::s26_what_is_over_is_forgotten,
+        deliveries::s26_many_are_forgotten_at_once,
         deliveries::s25_the_oldest_go_where_there_are_too_many,
         rest::s11_the_audit_trail_is_whole_and_in_order,
         rest::s12_a_purged_task_leaves_nothing_behind,

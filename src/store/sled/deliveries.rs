@@ -54,7 +54,7 @@ pub(super) fn over(view: &View, db: &Db, now: Timestamp, limit: usize) -> Result
         if !is_over(&key) {
             break;
         }
-        over.taken.extend(keys::delivery_in(&key));
+        over.taken.push(key.to_vec());
     }
     for row in db.rows(keys::WAITING).take(limit) {
         let row = row?.0;
@@ -66,7 +66,7 @@ pub(super) fn over(view: &View, db: &Db, now: Timestamp, limit: usize) -> Result
             tracing::error!(%error, "a parked delivery that is over cannot be read; it is removed");
             None
         });
-        over.parked.push((key, name.map(|parked| parked.key())));
+        over.parked.push((row.to_vec(), name.map(|parked| parked.key())));
     }
     Ok(over)
 }

@@ -300,30 +300,37 @@ impl Group<'_> {
         Ok(count)
     }
 
-    /// S26: removes what is still over at `now` of what a look has found: deliveries, and parked ones by their keys. Gives those of
-    /// the parked ones that are gone now and whose names could be read.
+    /// S26: removes what is still over at `now` of what a look has found. Gives those of the parked ones that are gone now and whose
+    /// names could be read.
     pub(in crate::store::sled) fn forget(&mut self, now: Timestamp, over: Over) -> Result<Vec<ParkedKey>, StoreError> {
-        let mut leaving = Leaving::new();
-        let mut names = Vec::new();
-        for (key, name) in over.parked {
+        let (mut leaving, mut names, mut taken, mut ends) = (Leaving::new(), Vec::new(), Vec::new(), Vec::new());
+        for (end, name) in over.parked {
             let mut one = Leaving::new();
-            self.leave(&key, &mut one)?;
+            self.leave(&keys::slip_of(&end).unwrap_or_default(), &mut one)?;
             one.retain(|_, (_, head)| head.until.is_none_or(|until| until <= now));
             if !one.is_empty() {
                 names.extend(name);
                 leaving.append(&mut one);
             }
+            ends.push((self.read(&end)?.is_some(), end));
         }
-        let mut taken = Vec::with_capacity(over.taken.len());
-        for id in over.taken {
-            if let Some((until, hash)) = self.taken(id)?.filter(|(until, _)| *until <= now) {
-                taken.push((id, until, keys::taken_value(until, &hash).len()));
+        for end in over.taken {
+            if let Some(id) = keys::delivery_in(&end)
+                && let Some((until, hash)) = self.taken(id)?.filter(|(until, _)| *until <= now)
+            {
+                taken.push((id, keys::taken_value(until, &hash).len()));
             }
+            ends.push((self.read(&end)?.is_some(), end));
         }
         self.take_away(leaving);
-        for (id, until, len) in taken {
-            self.remove(keys::memory_end(until, id), 0);
+        for (id, len) in taken {
             self.remove(keys::taken(id), len);
+        }
+        // Each of them, also one that leads nowhere: the next look must find others.
+        for (is_there, end) in ends {
+            if is_there && self.rows.get(&end).is_none_or(Option::is_some) {
+                self.remove(end, 0);
+            }
         }
         Ok(names)
     }
@@ -349,8 +356,8 @@ impl Group<'_> {
 /// What a look has found to be over.
 #[derive(Debug, Default)]
 pub(in crate::store::sled) struct Over {
-    /// Deliveries that need not be remembered.
-    pub(in crate::store::sled) taken: Vec<DeliveryId>,
-    /// Keys of parked deliveries, and their names where they can be read.
+    /// Rows that end the memory of a delivery.
+    pub(in crate::store::sled) taken: Vec<Vec<u8>>,
+    /// Rows that end the waiting of a parked one, with its name where that can be read.
     pub(in crate::store::sled) parked: Vec<(Vec<u8>, Option<ParkedKey>)>,
 }
