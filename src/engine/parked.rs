@@ -94,7 +94,7 @@ impl Core {
     }
 
     /// Looks after what is left of deliveries: does what could not be done when its job became known, and forgets what is too old.
-    pub(super) async fn sweep_deliveries(&self, batch: usize) -> Result<(), StoreError> {
+    pub(super) async fn sweep_deliveries(&self) -> Result<(), StoreError> {
         if self.parked_left.swap(false, Ordering::Relaxed) {
             for parked in self.store.all_parked(usize::MAX).await? {
                 let Some(runtime) = self.providers.get(&parked.provider) else { continue };
@@ -110,7 +110,7 @@ impl Core {
                 }
             }
         }
-        for gone in self.store.forget(self.clock.now(), batch).await? {
+        for gone in self.store.forget(self.clock.now(), usize::MAX).await? {
             tracing::debug!(provider = %gone.provider, delivery = ?gone.delivery, "nobody asked for a delivery in time");
             if let Some(runtime) = self.providers.get(&gone.provider) {
                 runtime.health.forgot(1);

@@ -21,7 +21,7 @@ const OWED_LIMIT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Runs until the engine stops.
 pub(super) async fn run(core: Arc<Core>) {
     while !core.supervisor.stopping().is_cancelled() {
-        if let Err(error) = core.sweep_deliveries(BATCH).await {
+        if let Err(error) = core.sweep_deliveries().await {
             tracing::error!(%error, "the sweep of deliveries failed; it is tried again");
         }
         match sweep(&core).await {
