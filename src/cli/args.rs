@@ -52,7 +52,7 @@ pub(super) enum Command {
     /// Makes tokens for callers.
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Signs and checks webhook deliveries, offline.
+    /// Signs, checks and sends webhook deliveries, and looks after those that could not be used.
     #[command(subcommand)]
     Webhook(WebhookCommand),
     /// Looks after the embedded store; no gateway may be running on it.
@@ -261,6 +261,78 @@ pub(super) enum WebhookCommand {
     Sign(WebhookSignArgs),
     /// Checks a captured delivery and says that it is accepted, or which rule refuses it.
     Verify(WebhookVerifyArgs),
+    /// Signs a body as a provider would, delivers it, and prints the answer. The exit code is 0 when it was accepted.
+    Send(WebhookSendArgs),
+    /// Looks after deliveries that were accepted and could not be used.
+    #[command(subcommand)]
+    Dead(DeadCommand),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct WebhookSendArgs {
+    /// A provider of the configuration: its `webhook` says scheme, secret and address.
+    #[arg(long, value_name = "NAME", required_unless_present = "scheme", conflicts_with_all = ["scheme", "with"])]
+    pub(super) provider: Option<String>,
+    /// The configuration. Default: ./jobgate.yaml.
+    #[arg(long, value_name = "FILE", requires = "provider")]
+    pub(super) config: Option<PathBuf>,
+    /// Where to deliver. Default: the provider's address.
+    #[arg(long, value_name = "URL", required_unless_present = "provider")]
+    pub(super) to: Option<String>,
+    /// The signature scheme, or `none`.
+    #[arg(long, value_name = "NAME")]
+    pub(super) scheme: Option<String>,
+    /// Another word of the scheme, for example `signature_header=X-Signature`.
+    #[arg(long = "with", value_name = "WORD=VALUE")]
+    pub(super) with: Vec<String>,
+    /// The environment variable with the secret, instead of the configuration's; of public-key schemes the private key.
+    #[arg(long, value_name = "NAME")]
+    pub(super) secret_env: Option<String>,
+    /// The file with the secret.
+    #[arg(long, value_name = "FILE", conflicts_with = "secret_env")]
+    pub(super) secret_file: Option<PathBuf>,
+    /// The address that is signed, where it is another than the one that is delivered to.
+    #[arg(long, value_name = "URL")]
+    pub(super) url: Option<String>,
+    /// The delivery's id, where the scheme has one. Default: a new one; the same one again is a repeat.
+    #[arg(long, value_name = "ID")]
+    pub(super) id: Option<String>,
+    /// The media type of the body.
+    #[arg(long, value_name = "TYPE", default_value = "application/json")]
+    pub(super) content_type: String,
+    /// The sender's clock, in unix seconds. Default: now.
+    #[arg(long, value_name = "SECONDS")]
+    pub(super) at: Option<i64>,
+    /// How to print the answer.
+    #[arg(long, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
+    pub(super) output: Output,
+    /// The body, byte for byte.
+    #[arg(value_name = "BODYFILE")]
+    pub(super) body: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum DeadCommand {
+    /// Lists them, newest first, each with the reason.
+    List(ListArgs),
+    /// Shows one whole, with its body.
+    Show(DeadArgs),
+    /// Takes them again, as if they had just come; for when what was wrong is mended. Needs a running gateway.
+    Redrive(DeadArgs),
+    /// Throws them away.
+    Drop(DeadArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DeadArgs {
+    /// Their ids, as the list shows them.
+    #[arg(value_name = "ID", required = true)]
+    pub(super) ids: Vec<String>,
+    #[command(flatten)]
+    pub(super) source: SourceArgs,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
+    pub(super) output: Output,
 }
 
 /// How a route is configured.

@@ -5,7 +5,7 @@ use std::path::Path;
 use jobgate_adapter_api::Clock;
 
 use super::out::{Ended, Failure, code, note, result};
-use crate::config::{self, Warnings};
+use crate::config::{self, Checked, Warnings};
 use crate::registry::Registry;
 
 pub(super) fn check(file: &Path, clock: &dyn Clock) -> Ended {
@@ -20,6 +20,7 @@ pub(super) fn check(file: &Path, clock: &dyn Clock) -> Ended {
                 count(checked.providers.len(), "provider"),
                 count(checked.tools.len(), "tool")
             ));
+            addresses(&checked).iter().for_each(result);
             Ok(0)
         }
         Err(problems) => {
@@ -27,6 +28,29 @@ pub(super) fn check(file: &Path, clock: &dyn Clock) -> Ended {
             Ok(code::USAGE)
         }
     }
+}
+
+/// What to give to each provider that delivers; what makes an address a secret is not shown.
+fn addresses(checked: &Checked) -> Vec<String> {
+    let base = checked.server.public_url.as_deref();
+    let mut lines = Vec::new();
+    for provider in &checked.providers {
+        let Some(webhook) = &provider.webhook else { continue };
+        let name = provider.name.as_str();
+        let at = format!("{}/hooks/{name}", base.unwrap_or_default());
+        match &webhook.token {
+            Some(token) => lines.push(format!("{name} delivers to {at}/TOKEN, where TOKEN is the value of {}", token.reference)),
+            None if webhook.scheme.is_some() => lines.push(format!("{name} delivers to {at}")),
+            None => {}
+        }
+        if webhook.callbacks {
+            lines.push(format!("{name} is given {at}/CALLBACK, another one by each task"));
+        }
+    }
+    if base.is_none() && !lines.is_empty() {
+        lines.push("`server.public_url` would say where these addresses begin".to_owned());
+    }
+    lines
 }
 
 pub(super) fn schema() -> Ended {

@@ -65,6 +65,8 @@ fn dispatch(cli: Cli) -> Ended {
         Command::Token(TokenCommand::New(args)) => token::new(&args, &*clock, &OsRandom),
         Command::Webhook(WebhookCommand::Sign(args)) => webhook::sign(&args, &*clock),
         Command::Webhook(WebhookCommand::Verify(args)) => webhook::verify(&args, &*clock),
+        Command::Webhook(WebhookCommand::Send(args)) => blocking(webhook::send(&args)),
+        Command::Webhook(WebhookCommand::Dead(command)) => blocking(operator::dead(&command)),
         Command::Store(command) => blocking(store::run(command)),
     }
 }

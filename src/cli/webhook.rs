@@ -1,4 +1,7 @@
-//! `jobgate webhook sign` and `jobgate webhook verify`: a delivery made or checked without any network, with a route's own words.
+//! `jobgate webhook sign` and `jobgate webhook verify`: a delivery made or checked without any network, with a route's own words; `send`
+//! delivers one.
+
+mod send;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,13 +13,14 @@ use jobgate_webhooks::{
 };
 use serde_json::{Map, Value};
 
+pub(super) use self::send::send;
 use super::args::{WebhookRouteArgs, WebhookSignArgs, WebhookVerifyArgs};
 use super::out::{Ended, Failure, code, note, result};
 
 /// Prints the headers of a delivery to stdout, and to stderr what else changes.
 pub(super) fn sign(args: &WebhookSignArgs, clock: &dyn Clock) -> Ended {
     let route = &args.route;
-    let scheme = scheme(route)?;
+    let scheme = scheme(&route.scheme, &route.with)?;
     let secrets = secrets_of(route)?;
     let [secret] = secrets.as_slice() else {
         return Err(Failure::usage("a delivery is signed with one secret").hint("for example `--secret-env WEBHOOK_SECRET`"));
@@ -46,7 +50,7 @@ pub(super) fn sign(args: &WebhookSignArgs, clock: &dyn Clock) -> Ended {
 /// Says on stdout whether a captured delivery is accepted; exit code 1 when it is not.
 pub(super) fn verify(args: &WebhookVerifyArgs, clock: &dyn Clock) -> Ended {
     let route = &args.route;
-    let scheme = scheme(route)?;
+    let scheme = scheme(&route.scheme, &route.with)?;
     let credentials = secrets_of(route)?.into_iter().map(Credential::new);
     let mut secrets = Secrets::new(&scheme, credentials)
         .map_err(|problem| Failure::usage(format!("the secret: {problem}")).hint("for example `--secret-env WEBHOOK_SECRET`"))?;
@@ -105,10 +109,10 @@ fn at(route: &WebhookRouteArgs, clock: &dyn Clock) -> i64 {
 }
 
 /// The scheme that the words make, or all that is wrong with them.
-fn scheme(route: &WebhookRouteArgs) -> Result<Scheme, Failure> {
+fn scheme(name: &str, with: &[String]) -> Result<Scheme, Failure> {
     let mut words = Map::new();
-    words.insert("scheme".to_owned(), Value::from(route.scheme.as_str()));
-    for word in &route.with {
+    words.insert("scheme".to_owned(), Value::from(name));
+    for word in with {
         let Some((name, value)) = word.split_once('=') else {
             return Err(Failure::usage(format!("--with {word}: is not WORD=VALUE")).hint("for example `--with tolerance=60`"));
         };
@@ -134,13 +138,12 @@ fn typed(name: &str, value: &str) -> Value {
 fn secrets_of(route: &WebhookRouteArgs) -> Result<Vec<Secret>, Failure> {
     let named = route.secret_env.iter().cloned().map(SecretRef::Env);
     let filed = route.secret_file.iter().cloned().map(SecretRef::File);
-    named
-        .chain(filed)
-        .map(|reference| {
-            let secret = EnvAndFiles.read(&reference).map_err(|error| Failure::usage(error.to_string()))?;
-            Ok(Secret::new(secret.expose()))
-        })
-        .collect()
+    named.chain(filed).map(|reference| secret(&reference)).collect()
+}
+
+fn secret(reference: &SecretRef) -> Result<Secret, Failure> {
+    let secret = EnvAndFiles.read(reference).map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(Secret::new(secret.expose()))
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, Failure> {

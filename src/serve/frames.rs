@@ -124,6 +124,26 @@ pub enum OperatorQuestion {
         /// Its id.
         task: String,
     },
+    /// Deliveries that could not be used, newest first.
+    Dead {
+        /// How many at most.
+        limit: usize,
+    },
+    /// One of them, with its body.
+    DeadOne {
+        /// Its id.
+        id: String,
+    },
+    /// Throws them away.
+    DropDead {
+        /// Their ids.
+        ids: Vec<String>,
+    },
+    /// Takes one of them again; only a running gateway can.
+    Redrive {
+        /// Its id.
+        id: String,
+    },
     /// What it has counted, as OpenMetrics text; only a running gateway knows.
     Figures,
 }

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use frames::OperatorQuestion;
 pub use holder::HolderError;
-pub use operator::{AuditLine, TaskLine, ask as ask_operator};
+pub use operator::{AuditLine, DeadLine, TaskLine, ask as ask_operator};
 pub use plan::{Plan, PlanError, Source, World};
 pub use switch::{Switch, SwitchError};
 

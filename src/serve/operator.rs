@@ -11,7 +11,7 @@ use super::plan::World;
 use super::socket;
 use crate::domain::{Scope, Task, TaskId};
 use crate::store::sled::{SledOptions, SledStore};
-use crate::store::{ListQuery, StoreError, TaskStore};
+use crate::store::{DeadLetter, DeliveryId, ListQuery, StoreError, TaskStore};
 
 /// Answers of this many tasks at most.
 const MOST_TASKS: usize = 10_000;
@@ -71,10 +71,63 @@ impl From<&Task> for TaskLine {
     }
 }
 
+/// A delivery that was accepted and could not be used, as operators see it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeadLine {
+    /// Its id.
+    pub id: String,
+    /// ISO 8601 UTC.
+    pub at: String,
+    /// Whose.
+    pub provider: String,
+    /// The task whose callback address it came to.
+    pub task_id: Option<String>,
+    /// Why it could not be used.
+    pub reason: String,
+    /// Bytes of its body.
+    pub size: usize,
+    /// The body, where one is asked for; what is no UTF-8 in it is shown as U+FFFD.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+}
+
+impl From<&DeadLetter> for DeadLine {
+    fn from(letter: &DeadLetter) -> Self {
+        Self {
+            id: letter.id.to_string(),
+            at: letter.at.to_string(),
+            provider: letter.provider.to_string(),
+            task_id: letter.task.as_ref().map(TaskId::to_string),
+            reason: letter.reason.clone(),
+            size: letter.kept.verified().body().len(),
+            body: None,
+        }
+    }
+}
+
 /// Answers from the store.
 pub(super) async fn answer(store: &dyn TaskStore, question: &OperatorQuestion) -> Result<Bytes, String> {
     let said = |error: StoreError| error.to_string();
     let json = match question {
+        OperatorQuestion::Dead { limit } => {
+            let letters = store.dead_letters(*limit).await.map_err(said)?;
+            serde_json::to_vec(&letters.iter().map(DeadLine::from).collect::<Vec<_>>())
+        }
+        OperatorQuestion::DeadOne { id } => {
+            let letter = store.dead_letter(&delivery(id)?).await.map_err(said)?;
+            let letter = letter.ok_or_else(|| format!("there is no dead letter `{id}`"))?;
+            let body = String::from_utf8_lossy(letter.kept.verified().body()).into_owned();
+            serde_json::to_vec(&[DeadLine { body: Some(body), ..DeadLine::from(&letter) }])
+        }
+        OperatorQuestion::DropDead { ids } => {
+            let ids = ids.iter().map(|id| delivery(id)).collect::<Result<Vec<_>, _>>()?;
+            let dropped = store.drop_dead(&ids).await.map_err(said)?;
+            serde_json::to_vec(&[serde_json::json!({ "dropped": dropped })])
+        }
+        OperatorQuestion::Redrive { .. } => {
+            return Err("no gateway runs on this data folder, and only one that runs can take a delivery again".to_owned());
+        }
         OperatorQuestion::Figures => return Err("no gateway runs on this data folder, so nothing is being counted".to_owned()),
         OperatorQuestion::Tasks { limit } => {
             let query = ListQuery { scope: Scope::Everybody, after: None, limit: (*limit).min(MOST_TASKS) };
@@ -98,6 +151,11 @@ pub(super) async fn answer(store: &dyn TaskStore, question: &OperatorQuestion) -
         }
     };
     json.map(Bytes::from).map_err(|error| error.to_string())
+}
+
+/// The delivery that an operator names.
+fn delivery(id: &str) -> Result<DeliveryId, String> {
+    id.parse().map_err(|error| format!("`{}`: {error}", id.escape_debug()))
 }
 
 /// Asks whoever holds the store in `folder`, or the store itself where nobody does.
