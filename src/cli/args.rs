@@ -271,7 +271,7 @@ pub(super) enum WebhookCommand {
 #[derive(Debug, Args)]
 pub(super) struct WebhookSendArgs {
     /// A provider of the configuration: its `webhook` says scheme, secret and address.
-    #[arg(long, value_name = "NAME", required_unless_present = "scheme", conflicts_with_all = ["scheme", "with"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["scheme", "with"])]
     pub(super) provider: Option<String>,
     /// The configuration. Default: ./jobgate.yaml.
     #[arg(long, value_name = "FILE", requires = "provider")]
@@ -280,7 +280,7 @@ pub(super) struct WebhookSendArgs {
     #[arg(long, value_name = "URL", required_unless_present = "provider")]
     pub(super) to: Option<String>,
     /// The signature scheme, or `none`.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", required_unless_present = "provider")]
     pub(super) scheme: Option<String>,
     /// Another word of the scheme, for example `signature_header=X-Signature`.
     #[arg(long = "with", value_name = "WORD=VALUE")]

@@ -104,8 +104,13 @@ impl Holder {
             limits: plan.caller_limits.clone(),
             clock: plan.world.clock.clone(),
         };
-        let shared =
-            Shared { frontend: frontend.clone(), store: store.clone(), figures: figures.clone(), supervisor: sockets.clone() };
+        let shared = Shared {
+            frontend: frontend.clone(),
+            store: store.clone(),
+            engine: engine.clone(),
+            figures: figures.clone(),
+            supervisor: sockets.clone(),
+        };
         sockets.spawn("link listener", server::run(listener, shared, plan.world.clock.clone()));
         let (clock, every, exports) = (plan.world.clock.clone(), plan.store.export_every, store.clone());
         let stopping = supervisor.stopping().clone();

@@ -10,6 +10,7 @@ use super::frames::{self, Ask, OperatorQuestion, Tell, VERSION};
 use super::plan::World;
 use super::socket;
 use crate::domain::{Scope, Task, TaskId};
+use crate::engine::{Engine, RedriveError};
 use crate::store::sled::{SledOptions, SledStore};
 use crate::store::{DeadLetter, DeliveryId, ListQuery, StoreError, TaskStore};
 
@@ -151,6 +152,17 @@ pub(super) async fn answer(store: &dyn TaskStore, question: &OperatorQuestion) -
         }
     };
     json.map(Bytes::from).map_err(|error| error.to_string())
+}
+
+/// Takes a dead letter again.
+pub(super) async fn redrive(engine: &Engine, id: &str) -> Result<Bytes, String> {
+    let taken = match engine.redrive(&delivery(id)?).await {
+        Ok(taken) => taken,
+        Err(RedriveError::NoSuchLetter) => return Err(format!("there is no dead letter `{id}`")),
+        Err(RedriveError::Ingest(error)) => return Err(format!("`{id}` still cannot be used, and stays: {error}")),
+    };
+    let line = serde_json::json!([{ "id": id, "verdict": taken.label() }]);
+    serde_json::to_vec(&line).map(Bytes::from).map_err(|error| error.to_string())
 }
 
 /// The delivery that an operator names.

@@ -17,7 +17,7 @@ use super::frames::{self, Ask, OperatorQuestion, Tell, VERSION};
 use super::operator;
 use super::socket;
 use crate::domain::Clock;
-use crate::engine::Supervisor;
+use crate::engine::{Engine, Supervisor};
 use crate::mcp::{Dispatcher, Frontend as _, Reply, RequestContext};
 use crate::store::sled::SledStore;
 
@@ -31,6 +31,7 @@ const AFTER_FAILURE: Duration = Duration::from_millis(100);
 pub(super) struct Shared {
     pub(super) frontend: Arc<Dispatcher>,
     pub(super) store: Arc<SledStore>,
+    pub(super) engine: Arc<Engine>,
     pub(super) figures: Figures,
     pub(super) supervisor: Supervisor,
 }
@@ -123,6 +124,7 @@ async fn answer_all(read: &mut BufReader<OwnedReadHalf>, shared: &Shared, out: &
             Ask::Operator { id, question } => {
                 let answer = match question {
                     OperatorQuestion::Figures => shared.figures.text().await.map(Bytes::from),
+                    OperatorQuestion::Redrive { id } => operator::redrive(&shared.engine, &id).await,
                     about_tasks => operator::answer(&*shared.store, &about_tasks).await,
                 };
                 let (body, error) = match answer {
