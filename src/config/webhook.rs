@@ -32,7 +32,7 @@ pub struct CheckedWebhook {
     pub callbacks: bool,
     /// Where the provider's public keys are.
     pub key_set: Option<KeySetSource>,
-    /// How long fetched keys are used, and the shortest time between two fetches.
+    /// The age at which fetched keys are fetched again, and the shortest time between two fetches.
     pub key_set_refresh: Duration,
     /// A file with the certificate of SNS.
     pub certificate: Option<PathBuf>,

@@ -3,9 +3,12 @@
 //! A frame is the length of the head (4 bytes, big-endian), the length of the body (likewise), the head, the body. The body is a
 //! message of the protocol exactly as it came, so nothing is read twice. The first frame each way is a hello with a version.
 
+use std::fmt;
 use std::io;
 use std::net::IpAddr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::{Caller, Principal, ToolGrant};
+use crate::hooks::HookRequest;
 use crate::mcp::{HeaderText, McpHeaders, Notes, RequestContext, Streams, Verb};
 
 /// Both sides have to speak the same one: the processes of one folder are usually one program.
@@ -40,6 +44,13 @@ pub(super) enum Ask {
         /// Whether it will be asked again of the next holder when this one goes.
         repeatable: bool,
     },
+    /// A request to a route of a provider; its body is the body.
+    Hook {
+        /// Names it on this connection.
+        id: u64,
+        /// All of it but the body.
+        head: HookHead,
+    },
     /// Nobody waits for the answer any more.
     Forget {
         /// Which one.
@@ -54,6 +65,46 @@ pub(super) enum Ask {
         /// The question.
         question: OperatorQuestion,
     },
+}
+
+/// A [`HookRequest`] on the wire, without its body.
+#[derive(Serialize, Deserialize)]
+pub(super) struct HookHead {
+    method: String,
+    provider: String,
+    token: Option<String>,
+    query: Option<String>,
+    /// Values in base64: they are any bytes, and a signature counts every one.
+    headers: Vec<(String, String)>,
+}
+
+/// Tokens are in it.
+impl fmt::Debug for HookHead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HookHead").field("method", &self.method).finish_non_exhaustive()
+    }
+}
+
+impl From<&HookRequest> for HookHead {
+    fn from(request: &HookRequest) -> Self {
+        let headers = request.headers.iter();
+        Self {
+            method: request.method.clone(),
+            provider: request.provider.clone(),
+            token: request.token.clone(),
+            query: request.query.clone(),
+            headers: headers.map(|(name, value)| (name.clone(), STANDARD.encode(value))).collect(),
+        }
+    }
+}
+
+impl HookHead {
+    /// The request with its body; nothing when a header is no base64.
+    pub(super) fn into_request(self, body: Bytes) -> Option<HookRequest> {
+        let headers = self.headers.into_iter().map(|(name, value)| Some((name, STANDARD.decode(value).ok()?.into())));
+        let Self { method, provider, token, query, .. } = self;
+        Some(HookRequest { method, provider, token, query, headers: headers.collect::<Option<_>>()?, body })
+    }
 }
 
 /// A [`RequestContext`] on the wire.
@@ -185,6 +236,15 @@ pub(super) enum Tell {
         /// To which message.
         id: u64,
     },
+    /// The answer to a request to a route; its body is the body.
+    Hook {
+        /// To which request.
+        id: u64,
+        /// The HTTP status.
+        status: u16,
+        /// The headers.
+        headers: Vec<(String, String)>,
+    },
     /// I am.
     Pong,
     /// The answer to an operator: JSON in the body, or why not.
@@ -269,6 +329,27 @@ mod tests {
             let got = serde_json::from_slice::<Context>(&frame).unwrap().into_context(CancellationToken::new());
             assert_eq!((got.caller, got.address), (caller, sent.address));
         }
+    }
+
+    /// J1: a signature is over bytes, so every byte arrives, and the log sees none.
+    #[test]
+    fn a_delivery_crosses_the_socket_as_it_is() {
+        let sent = HookRequest {
+            method: "POST".to_owned(),
+            provider: "farm".to_owned(),
+            token: Some("hunter2".to_owned()),
+            query: Some("a=%2F&b".to_owned()),
+            headers: vec![
+                ("x-signature".to_owned(), Bytes::from_static(&[0x80, 0xff, b' ', b'"'])),
+                ("x-signature".to_owned(), Bytes::new()),
+            ],
+            body: Bytes::from_static(&[0, 0xff, b'\r', b'\n']),
+        };
+        let head = HookHead::from(&sent);
+        assert!(!format!("{head:?}").contains("hunter2"));
+        let wire = serde_json::to_vec(&head).unwrap();
+        let got = serde_json::from_slice::<HookHead>(&wire).unwrap().into_request(sent.body.clone());
+        assert!(got == Some(sent));
     }
 
     #[tokio::test]

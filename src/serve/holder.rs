@@ -9,6 +9,7 @@ use super::plan::Plan;
 use super::server::{self, Shared};
 use super::socket;
 use crate::engine::{Engine, EngineError, EngineParts, Supervisor};
+use crate::hooks::{Receiver, ReceiverParts};
 use crate::mcp::{Dispatcher, DispatcherError, DispatcherParts};
 use crate::store::sled::{OpenReport, SledOptions, SledStore};
 use crate::store::{StoreError, TaskStore};
@@ -46,6 +47,7 @@ impl HolderError {
 #[derive(Debug)]
 pub(super) struct Holder {
     pub(super) frontend: Arc<Dispatcher>,
+    pub(super) receiver: Arc<Receiver>,
     pub(super) figures: Figures,
     engine: Arc<Engine>,
     supervisor: Supervisor,
@@ -81,7 +83,7 @@ impl Holder {
             clock: plan.world.clock.clone(),
             random: plan.world.random.clone(),
             supervisor: supervisor.clone(),
-            public_url: None,
+            public_url: plan.server.public_url.clone(),
         };
         let counting = Arc::new(Counting(plan.metrics.clone()));
         let engine = Engine::start_observed(parts, counting).await.map_err(HolderError::Engine)?;
@@ -94,6 +96,12 @@ impl Holder {
             failed_as_completed: plan.server.failed_as_completed.clone(),
         };
         let frontend = Arc::new(Dispatcher::new(parts).await.map_err(HolderError::Tools)?);
+        let receiver = Arc::new(Receiver::new(ReceiverParts {
+            routes: plan.routes.clone(),
+            intake: engine.clone(),
+            clock: plan.world.clock.clone(),
+            supervisor: supervisor.clone(),
+        }));
         let folder = &plan.store.path;
         let listener = socket::bind(folder, &*plan.world.random)
             .map_err(|error| HolderError::Socket { folder: folder.display().to_string(), reason: error.to_string() })?;
@@ -106,6 +114,7 @@ impl Holder {
         };
         let shared = Shared {
             frontend: frontend.clone(),
+            receiver: receiver.clone(),
             store: store.clone(),
             engine: engine.clone(),
             figures: figures.clone(),
@@ -123,7 +132,7 @@ impl Holder {
                 }
             }
         });
-        Ok(Self { frontend, figures, engine, supervisor, sockets, plan: plan.clone() })
+        Ok(Self { frontend, receiver, figures, engine, supervisor, sockets, plan: plan.clone() })
     }
 
     /// Sends the other processes on to the next holder: what they asked here is asked there again.

@@ -13,11 +13,12 @@ use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::frames::{self, Ask, Tell, VERSION};
+use super::frames::{self, Ask, HookHead, Tell, VERSION};
 use super::plan::World;
 use super::socket;
 use crate::domain::{Clock, Timestamp};
 use crate::engine::Supervisor;
+use crate::hooks::{HookAnswer, HookRequest};
 use crate::mcp::{Message, Notes, RequestContext};
 
 /// Frames on their way to the holder.
@@ -47,6 +48,7 @@ pub(super) struct Link {
 pub(super) enum Piece {
     Accepted,
     One { status: u16, body: Bytes, notes: Notes },
+    Hook(HookAnswer),
     Part(Message),
     End,
 }
@@ -97,13 +99,23 @@ impl Link {
 
     /// Sends a message; `None` when the holder is gone.
     pub(super) async fn ask(self: &Arc<Self>, context: &RequestContext, message: Bytes, repeatable: bool) -> Option<Answer> {
+        let context = Box::new(context.into());
+        self.send(|id| Ask::Message { id, context, repeatable }, message).await
+    }
+
+    /// Sends a delivery; `None` when the holder is gone.
+    pub(super) async fn deliver(self: &Arc<Self>, request: &HookRequest) -> Option<Answer> {
+        let head = HookHead::from(request);
+        self.send(|id| Ask::Hook { id, head }, request.body.clone()).await
+    }
+
+    async fn send(self: &Arc<Self>, ask: impl FnOnce(u64) -> Ask, body: Bytes) -> Option<Answer> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (pieces, incoming) = mpsc::channel(BEHIND);
         self.pending().insert(id, pieces);
         let answer = Answer { id, link: self.clone(), pieces: incoming, ended: false };
-        let ask = Ask::Message { id, context: Box::new(context.into()), repeatable };
         // The check comes after the insert: a loss in between clears what was inserted.
-        if self.lost.is_cancelled() || self.out.send((ask, message)).await.is_err() {
+        if self.lost.is_cancelled() || self.out.send((ask(id), body)).await.is_err() {
             return None;
         }
         Some(answer)
@@ -119,10 +131,11 @@ impl Link {
     }
 
     /// Hands a frame to whoever waits for it.
-    fn deliver(&self, tell: Tell, body: Bytes) {
+    fn take(&self, tell: Tell, body: Bytes) {
         let (id, piece, last) = match tell {
             Tell::Accepted { id } => (id, Piece::Accepted, true),
             Tell::One { id, status, notes } => (id, Piece::One { status, body, notes }, true),
+            Tell::Hook { id, status, headers } => (id, Piece::Hook(HookAnswer { status, headers, body }), true),
             Tell::Part { id, event } => (id, Piece::Part(Message { id: event, bytes: body }), false),
             Tell::End { id } => (id, Piece::End, true),
             Tell::Hello { .. } | Tell::Operator { .. } | Tell::Pong => return,
@@ -153,7 +166,7 @@ async fn carry(
     let reading = async {
         while let Some((tell, body)) = frames::read::<Tell>(&mut read).await? {
             heard.store(clock.now().as_millis(), Ordering::Relaxed);
-            link.deliver(tell, body);
+            link.take(tell, body);
         }
         io::Result::Ok(())
     };

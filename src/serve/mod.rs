@@ -6,6 +6,7 @@
 mod figures;
 mod frames;
 mod holder;
+mod hooks;
 mod link;
 mod message;
 mod open_files;
@@ -30,6 +31,7 @@ pub use switch::{Switch, SwitchError};
 
 use crate::domain::Caller;
 use crate::engine::Supervisor;
+use crate::hooks::Hooks;
 use crate::http::{self, ConnectionLimits, HttpParts, HttpSettings};
 use crate::mcp::stdio::{self, StdioParts};
 
@@ -88,7 +90,7 @@ pub async fn http(plan: Arc<Plan>, stop: CancellationToken, ready: impl FnOnce(R
         auth: plan.auth.clone(),
         limits: plan.caller_limits.clone(),
         health: Arc::new(switch.clone()),
-        hooks: None,
+        hooks: (!plan.routes.is_empty()).then(|| Arc::new(switch.clone()) as Arc<dyn Hooks>),
         clock: world.clock.clone(),
     });
     let connections = supervisor.part();

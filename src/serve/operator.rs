@@ -210,6 +210,7 @@ pub(super) async fn over_socket(
                 | Tell::One { .. }
                 | Tell::Part { .. }
                 | Tell::End { .. }
+                | Tell::Hook { .. }
                 | Tell::Pong => break,
             }
         }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use jobgate_adapter_api::{Deps, Issues, SecretSource, Transport, TransportLimits};
 
+use super::hooks;
 use crate::config::{self, Auth, Checked, Diagnostics, ServerSettings, StoreSettings};
 use crate::domain::{Clock, Random, Tool};
 use crate::engine::{EngineLimits, Provider, ProviderLimits, Rate};
+use crate::hooks::{Routes, RoutesParts};
 use crate::http::{Admitted, Authenticator, NoAuth, Tokens};
 use crate::mcp::Limits;
 use crate::metrics::Metrics;
@@ -43,6 +45,7 @@ pub struct Plan {
     pub(super) auth: Arc<dyn Authenticator>,
     pub(super) providers: Vec<Provider>,
     pub(super) tools: Vec<Tool>,
+    pub(super) routes: Arc<Routes>,
     pub(super) metrics: Metrics,
     pub(super) world: World,
 }
@@ -67,7 +70,7 @@ impl Plan {
         let Source { checked, text, file } = source;
         let Checked { server, store, auth, limits, providers, tools, .. } = checked;
         let transport = Transport::new(TransportLimits::default()).map_err(PlanError::Transport)?;
-        let mut built = Vec::with_capacity(providers.len());
+        let (mut built, mut routes) = (Vec::with_capacity(providers.len()), Vec::new());
         let mut issues = Issues::new();
         for provider in providers {
             let deps = Deps {
@@ -79,6 +82,10 @@ impl Plan {
                 transport: transport.clone(),
                 data_dir: Some(store.path.clone()),
             };
+            let webhook = provider.webhook.as_ref().map(|webhook| {
+                routes.push(hooks::route(&provider.name, webhook, &*world.secrets, &transport, &mut issues));
+                hooks::meaning(webhook)
+            });
             match provider.adapter.build(&deps) {
                 Ok(adapter) => built.push(Provider {
                     name: provider.name,
@@ -89,7 +96,7 @@ impl Plan {
                         rate: provider.rate.map(|(calls, per)| Rate { calls, per }),
                         call_timeout: provider.call_timeout,
                     },
-                    webhook: None,
+                    webhook,
                 }),
                 Err(issue) => match issue.hint {
                     Some(hint) => issues.add_with_hint(issue.place, issue.message, hint),
@@ -112,7 +119,14 @@ impl Plan {
             shutdown_grace: server.shutdown_grace,
             ..EngineLimits::default()
         };
-        Ok(Self { server, store, limits, caller_limits, auth, providers: built, tools, metrics: Metrics::new(), world })
+        let metrics = Metrics::new();
+        let routes = Arc::new(Routes::new(RoutesParts {
+            routes,
+            public_url: server.public_url.clone(),
+            clock: world.clock.clone(),
+            metrics: metrics.clone(),
+        }));
+        Ok(Self { server, store, limits, caller_limits, auth, providers: built, tools, routes, metrics, world })
     }
 
     /// Where and how HTTP is served.

@@ -18,6 +18,7 @@ use super::operator;
 use super::socket;
 use crate::domain::Clock;
 use crate::engine::{Engine, Supervisor};
+use crate::hooks::{Hooks as _, Receiver};
 use crate::mcp::{Dispatcher, Frontend as _, Reply, RequestContext};
 use crate::store::sled::SledStore;
 
@@ -30,6 +31,7 @@ const AFTER_FAILURE: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) frontend: Arc<Dispatcher>,
+    pub(super) receiver: Arc<Receiver>,
     pub(super) store: Arc<SledStore>,
     pub(super) engine: Arc<Engine>,
     pub(super) figures: Figures,
@@ -109,6 +111,27 @@ async fn answer_all(read: &mut BufReader<OwnedReadHalf>, shared: &Shared, out: &
                         // The one that asked asks the next holder.
                         () = stopping.cancelled(), if repeatable => {}
                         () = answer(&shared, context, id, body, &out) => {}
+                    }
+                    done.send(id).ok();
+                });
+            }
+            Ask::Hook { id, head } => {
+                let request = head
+                    .into_request(body)
+                    .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a delivery has no readable headers"))?;
+                let cancel = gone.child_token();
+                waited_for.insert(id, cancel.clone());
+                let (shared, out, done) = (shared.clone(), out.clone(), done.clone());
+                shared.supervisor.clone().spawn("link delivery", async move {
+                    let stopping = shared.supervisor.stopping().clone();
+                    tokio::select! {
+                        biased;
+                        // Taking a delivery twice is taking it once: the one that asked asks the next holder.
+                        () = stopping.cancelled() => {}
+                        () = cancel.cancelled() => {}
+                        answer = shared.receiver.receive(request) => {
+                            out.send((Tell::Hook { id, status: answer.status, headers: answer.headers }, answer.body)).await.ok();
+                        }
                     }
                     done.send(id).ok();
                 });

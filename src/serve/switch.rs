@@ -28,7 +28,7 @@ const WAITING: usize = 64;
 
 /// Who holds the store now.
 #[derive(Clone, Debug)]
-enum Current {
+pub(super) enum Current {
     /// Nobody that we know: it is being settled.
     Nobody,
     /// This process.
@@ -40,7 +40,7 @@ enum Current {
 /// A front end over whoever holds the store.
 #[derive(Clone)]
 pub struct Switch {
-    plan: Arc<Plan>,
+    pub(super) plan: Arc<Plan>,
     current: watch::Sender<Current>,
     supervisor: Supervisor,
     /// Cancelled when streams over the link have to end, because their readers are asked to go.
@@ -178,7 +178,7 @@ impl Switch {
     }
 
     /// Waits until somebody holds the store; `None` when that takes too long or nobody waits for it.
-    async fn somebody(&self, context: &RequestContext) -> Option<Current> {
+    pub(super) async fn somebody(&self, cancel: &CancellationToken) -> Option<Current> {
         let mut current = self.current.subscribe();
         let known = current.wait_for(|current| match current {
             Current::Here(_) => true,
@@ -187,7 +187,7 @@ impl Switch {
         });
         tokio::select! {
             known = known => known.ok().map(|known| known.clone()),
-            () = context.cancel.cancelled() => None,
+            () = cancel.cancelled() => None,
             () = self.supervisor.stopping().cancelled() => None,
             () = self.failed.cancelled() => None,
             () = self.plan.world.clock.sleep(PATIENCE) => None,
@@ -197,7 +197,7 @@ impl Switch {
     /// Hands the message to whoever holds the store, and to the next one if that one goes before it says anything.
     async fn ask(&self, context: &RequestContext, sent: &Outgoing) -> Asked {
         loop {
-            match self.somebody(context).await {
+            match self.somebody(&context.cancel).await {
                 None => {
                     let error = RpcError::refused(503, "the gateway cannot take calls now; try again");
                     return Asked::Whole(Reply::error(sent.id.as_deref(), &error));
@@ -219,7 +219,9 @@ impl Switch {
                         }
                         Next::Piece(Piece::Part(message)) => return Asked::Begun { message, answer },
                         Next::Lost if sent.repeatable => {}
-                        Next::Piece(Piece::End) | Next::Cut | Next::Lost => return Asked::Whole(outcome_unknown(sent)),
+                        Next::Piece(Piece::End | Piece::Hook(_)) | Next::Cut | Next::Lost => {
+                            return Asked::Whole(outcome_unknown(sent));
+                        }
                     }
                 }
             }
@@ -250,7 +252,7 @@ impl Switch {
                     to.send(body.into()).await.ok();
                     return;
                 }
-                Next::Piece(Piece::Accepted | Piece::End) | Next::Cut => return,
+                Next::Piece(Piece::Accepted | Piece::End | Piece::Hook(_)) | Next::Cut => return,
                 Next::Lost if sent.repeatable => match self.ask(&context, &sent).await {
                     // The caller has heard already that it is listened to.
                     Asked::Begun { answer: again, .. } if sent.listens => answer = again,

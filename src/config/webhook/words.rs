@@ -35,8 +35,8 @@ pub(super) struct RouteWords {
     /// folder. Default: where the provider of the scheme publishes them for all, that address.
     #[schemars(length(min = 1), extend("examples" = ["https://api.example.com/.well-known/jwks.json"]))]
     pub(super) key_set: Option<String>,
-    /// How long fetched keys are used. They are fetched at most once in this time, also when a delivery names a key that is unknown.
-    /// Default: 5m.
+    /// At what age a fetched key set is fetched again, and the shortest time between two fetches, also when a delivery names a key that is
+    /// unknown; after a fetch that failed it is half a minute. A set that cannot be fetched again is used for a day. Default: 5m.
     pub(super) key_set_refresh: Option<HumanDuration>,
     /// `aws_sns`: a file with the certificate that signs, in PEM, for clouds whose certificates are not on a host of AWS. Default: the
     /// one that a delivery names, fetched from AWS alone.
