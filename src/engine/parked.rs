@@ -93,20 +93,23 @@ impl Core {
         Err(StoreError::Stale(id).into())
     }
 
+    /// The task that may be told what was parked for it.
+    async fn bound(&self, id: Option<TaskId>) -> Result<Option<Arc<Task>>, StoreError> {
+        let Some(id) = id else { return Ok(None) };
+        Ok(self.store.get(&id).await?.filter(|task| !matches!(task.state, TaskState::Submitting { .. })))
+    }
+
     /// Looks after what is left of deliveries: does what could not be done when its job became known, and forgets what is too old.
     pub(super) async fn sweep_deliveries(&self) -> Result<(), StoreError> {
         if self.parked_left.swap(false, Ordering::Relaxed) {
-            for parked in self.store.all_parked(usize::MAX).await? {
-                let Some(runtime) = self.providers.get(&parked.provider) else { continue };
-                let id = match &parked.addressee {
+            for key in self.store.all_parked(usize::MAX).await? {
+                let Some(runtime) = self.providers.get(&key.provider) else { continue };
+                let id = match &key.addressee {
                     Addressee::Task(id) => Some(*id),
-                    Addressee::Job(job) => self.store.find_by_job(&parked.provider, job).await?,
+                    Addressee::Job(job) => self.store.find_by_job(&key.provider, job).await?,
                 };
-                if let Some(id) = id
-                    && let Err(error) = self.use_one(runtime, id, parked).await
-                {
-                    self.parked_left.store(true, Ordering::Relaxed);
-                    tracing::warn!(task = ?id, %error, "what was delivered early cannot be used yet; it is tried again");
+                if let Some(task) = self.bound(id).await? {
+                    self.use_parked(runtime, &task).await;
                 }
             }
         }

@@ -134,8 +134,8 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     /// What is parked for a job or a task, oldest first (S25).
     async fn parked(&self, provider: &ProviderName, addressee: &Addressee) -> Result<Vec<Parked>, StoreError>;
 
-    /// All that is parked, `limit` at most, in no order.
-    async fn all_parked(&self, limit: usize) -> Result<Vec<Parked>, StoreError>;
+    /// The names of all that is parked, `limit` at most, in no order: what was said may be large.
+    async fn all_parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError>;
 
     /// The dead letters, newest first, `limit` at most.
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError>;

@@ -90,7 +90,7 @@ impl TaskStore for Struck {
         self.inner.parked(provider, addressee).await
     }
 
-    async fn all_parked(&self, limit: usize) -> Result<Vec<Parked>, StoreError> {
+    async fn all_parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
         self.inner.all_parked(limit).await
     }
 

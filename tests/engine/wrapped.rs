@@ -38,7 +38,7 @@ macro_rules! wrapped_store {
             parked(
                 provider: &jobgate::domain::ProviderName, addressee: &jobgate::store::Addressee
             ) -> Vec<jobgate::store::Parked>;
-            all_parked(limit: usize) -> Vec<jobgate::store::Parked>;
+            all_parked(limit: usize) -> Vec<jobgate::store::ParkedKey>;
             dead_letters(limit: usize) -> Vec<jobgate::store::DeadLetter>;
             dead_letter(id: &jobgate::store::DeliveryId) -> Option<jobgate::store::DeadLetter>;
             drop_dead(ids: &[jobgate::store::DeliveryId]) -> usize;

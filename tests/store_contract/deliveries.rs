@@ -216,7 +216,7 @@ pub(crate) async fn s25_what_is_parked_goes_with_the_commit_that_uses_it(place: 
     first(&*store, changing(4, [uses])).await;
     let store = place.reopen(store).await;
     assert!(parked(&*store, &job("7")).await.is_empty());
-    assert_eq!(store.all_parked(9).await.unwrap(), [waiting(1, job(&long), 30)]);
+    assert_eq!(store.all_parked(9).await.unwrap(), [waiting(1, job(&long), 30).key()]);
 }
 
 /// S25: dead letters are listed newest first and read whole, also after a restart, until they are dropped.

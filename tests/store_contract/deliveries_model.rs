@@ -144,7 +144,7 @@ async fn answer(store: &dyn TaskStore, act: Act) -> String {
 /// All that can be asked of deliveries, in words.
 async fn contents(store: &dyn TaskStore) -> String {
     let mut all = store.all_parked(usize::MAX).await.unwrap();
-    all.sort_by_key(Parked::key);
+    all.sort();
     let mut told = format!("{all:?} {:?}", store.dead_letters(usize::MAX).await.unwrap());
     for number in 0..6 {
         told += &format!(" {:?}", store.was_taken(&delivery(number)).await.unwrap());

@@ -71,8 +71,8 @@ impl Deliveries {
         found
     }
 
-    pub(super) fn all_parked(&self, limit: usize) -> Vec<Parked> {
-        self.parked.values().take(limit).cloned().collect()
+    pub(super) fn all_parked(&self, limit: usize) -> Vec<ParkedKey> {
+        self.parked.keys().take(limit).cloned().collect()
     }
 
     pub(super) fn dead_letters(&self, limit: usize) -> Vec<DeadLetter> {

@@ -346,7 +346,7 @@ impl TaskStore for MemoryStore {
         Ok(self.state()?.deliveries.parked(provider, addressee))
     }
 
-    async fn all_parked(&self, limit: usize) -> Result<Vec<Parked>, StoreError> {
+    async fn all_parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
         Ok(self.state()?.deliveries.all_parked(limit))
     }
 

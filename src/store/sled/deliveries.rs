@@ -6,26 +6,49 @@ use super::keys;
 use super::view::View;
 use crate::domain::{ProviderName, Timestamp};
 use crate::store::record::{self, BodyRef, RecordError};
-use crate::store::{Addressee, DeadLetter, DeliveryId, Parked, StoreError};
+use crate::store::{Addressee, DeadLetter, DeliveryId, Parked, ParkedKey, StoreError};
 
 /// What is parked for an addressee, oldest first.
 pub(super) fn parked(view: &View, db: &Db, provider: &ProviderName, addressee: &Addressee) -> Result<Vec<Parked>, StoreError> {
-    let mut found = all_below(view, db, &keys::parked_for(provider, addressee), usize::MAX)?;
+    let mut found = Vec::new();
+    each_below(view, db, &keys::parked_for(provider, addressee), usize::MAX, |parked| {
+        found.push(parked);
+        Ok(())
+    })?;
     found.sort_unstable_by_key(|parked| (parked.at, parked.delivery));
     Ok(found)
 }
 
-/// The parked deliveries whose keys begin with `prefix`, `limit` at most.
-pub(super) fn all_below(view: &View, db: &Db, prefix: &[u8], limit: usize) -> Result<Vec<Parked>, StoreError> {
+/// The names of all that is parked, `limit` at most.
+pub(super) fn all_names(view: &View, db: &Db, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
     let mut found = Vec::new();
+    each_below(view, db, keys::PARKED, limit, |parked| {
+        found.push(parked.key());
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Goes over the parked deliveries whose keys begin with `prefix`, `limit` at most, one in memory at a time.
+pub(super) fn each_below(
+    view: &View,
+    db: &Db,
+    prefix: &[u8],
+    limit: usize,
+    mut each: impl FnMut(Parked) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut left = limit;
     for row in db.rows(prefix) {
-        if found.len() == limit {
+        if left == 0 {
             break;
         }
         let key = row?.0;
-        found.extend(one(view, db, &key, record::decode_parked)?);
+        if let Some(parked) = one(view, db, &key, record::decode_parked)? {
+            each(parked)?;
+            left -= 1;
+        }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// The dead letters, newest first.

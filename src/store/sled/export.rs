@@ -235,11 +235,12 @@ fn write_deliveries(
             lines += 1;
         }
     }
-    for parked in deliveries::all_below(view, db, keys::PARKED, usize::MAX)? {
+    deliveries::each_below(view, db, keys::PARKED, usize::MAX, |parked| {
         let record = raw(record::encode_parked_whole(&parked))?;
         out.line(&Line::Parked { id: *parked.delivery.as_bytes(), record: &record }).map_err(failed)?;
         lines += 1;
-    }
+        Ok(())
+    })?;
     for letter in deliveries::dead_letters(view, db, usize::MAX)? {
         let record = raw(record::encode_dead_whole(&letter))?;
         out.line(&Line::Dead { id: *letter.id.as_bytes(), record: &record }).map_err(failed)?;

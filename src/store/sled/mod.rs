@@ -345,8 +345,8 @@ impl TaskStore for SledStore {
         self.blocking(move |view, db| deliveries::parked(view, db, &provider, &addressee)).await
     }
 
-    async fn all_parked(&self, limit: usize) -> Result<Vec<Parked>, StoreError> {
-        self.blocking(move |view, db| deliveries::all_below(view, db, keys::PARKED, limit)).await
+    async fn all_parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
+        self.blocking(move |view, db| deliveries::all_names(view, db, limit)).await
     }
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, StoreError> {
