@@ -144,7 +144,7 @@ fn shift(sent: &mut Sent, choices: &mut Choices<'_>) {
 
 /// The same bytes in another spelling.
 fn respell(value: &mut Vec<u8>, choices: &mut Choices<'_>) {
-    match choices.below(8) {
+    match choices.below(9) {
         0 => value.make_ascii_uppercase(),
         1 => value.make_ascii_lowercase(),
         2 => value.iter_mut().for_each(|byte| match *byte {
@@ -160,6 +160,15 @@ fn respell(value: &mut Vec<u8>, choices: &mut Choices<'_>) {
         4 => value.push(b'='),
         5 => value.insert(0, b' '),
         6 => value.push(b' '),
+        7 => {
+            // An entry of a list stands in it twice.
+            let separator = choices.word(b", ");
+            let entries: Vec<&[u8]> = value.split(|byte| *byte == separator).collect();
+            let (from, to) = (choices.below(entries.len()), choices.below(entries.len() + 1));
+            let mut doubled = entries.clone();
+            doubled.insert(to, entries[from]);
+            *value = doubled.join(&separator);
+        }
         _ => {
             // Bits that the last letter of base64 has to spare.
             let last = value.iter().rposition(|byte| *byte != b'=');

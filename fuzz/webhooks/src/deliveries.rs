@@ -46,7 +46,7 @@ impl Deliveries {
         let good = fresh.as_ref().unwrap_or_else(|| choices.of(&rig.pool));
         let asked = if choices.rarely(5) { handshake(rig, choices) } else { None };
         // Some ask with a delivery that they signed.
-        let asking = asked.as_ref().map(|sent| Good { sent: sent.clone(), moment: NOW, until: i64::MAX });
+        let asking = asked.as_ref().map(|sent| Good { sent: sent.clone(), moment: NOW, until: i64::MAX, window: rig.window });
         let mut sent = asked.clone().unwrap_or_else(|| good.sent.clone());
         let untouched = bend(&mut sent, rig.scheme.name(), good, &rig.pool, choices) && asked.is_none();
         let now = match choices.below(8) {

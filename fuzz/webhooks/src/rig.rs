@@ -6,6 +6,7 @@ use data_encoding::BASE64;
 use jobgate_webhooks::{CertificateUrl, Certificates, Credential, KeySet, Outgoing, Scheme, SchemeConfig, Secret, Secrets, sign};
 use memchr::memmem::Finder;
 
+use crate::same::window;
 use crate::sent::Sent;
 
 /// When the deliveries are sent; inside the validity of the test certificate.
@@ -45,6 +46,8 @@ pub(crate) struct Rig {
     pub(crate) pool: Vec<Good>,
     /// Whether signing costs little.
     pub(crate) cheap: bool,
+    /// How long ago, and how far ahead, a delivery may be signed, in seconds.
+    pub(crate) window: (i64, i64),
 }
 
 /// A delivery that the provider signed.
@@ -54,6 +57,8 @@ pub(crate) struct Good {
     pub(crate) moment: i64,
     /// Until when its secret is valid.
     pub(crate) until: i64,
+    /// How long ago, and how far ahead, it may be signed, in seconds.
+    pub(crate) window: (i64, i64),
 }
 
 /// The provider's own address has the certificate, and nobody asks at another host.
@@ -210,7 +215,9 @@ impl Rig {
         };
         let secrets = secrets.with_verify_token(&Secret::new(VERIFY_TOKEN)).expect("a fine token");
         let cheap = signing.len() > 1;
-        let mut rig = Self { scheme, secrets, signing, hidden, pool: Vec::new(), cheap };
+        let said = config.tolerance.map(|seconds| (i64::from(seconds), i64::from(seconds)));
+        let window = said.unwrap_or_else(|| window(&config.scheme));
+        let mut rig = Self { scheme, secrets, signing, hidden, pool: Vec::new(), cheap, window };
         let bodies: [&[u8]; 4] =
             [br#"{"id":"job-1","status":"completed"}"#, b"[1]", br#"{"type":1,"challenge":"abc"}"#, b"{\"a\":\"\xc3\xa4\"}"];
         for (at, ahead) in (0..12).zip([0, -60, 55].into_iter().cycle()) {
@@ -228,6 +235,6 @@ impl Rig {
         let signed = sign(&self.scheme, &self.signing[before], &out, moment).ok()?;
         let headers = signed.headers.into_iter().map(|(name, value)| (name, value.into_bytes())).collect();
         let sent = Sent { method: "POST".to_owned(), url: signed.url, headers, body: signed.body };
-        Some(Good { sent, moment, until: if before == 0 { i64::MAX } else { NOW + OVERLAP } })
+        Some(Good { sent, moment, until: if before == 0 { i64::MAX } else { NOW + OVERLAP }, window: self.window })
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn roles(scheme: &str, good: &Good) -> Vec<Role> {
 }
 
 /// How long ago, and how far ahead, a delivery may be signed, in seconds.
-const fn window(scheme: &str) -> (i64, i64) {
+pub(crate) const fn window(scheme: &str) -> (i64, i64) {
     match scheme.as_bytes() {
         b"elevenlabs" => (1800, 1800),
         b"cloudinary" => (7200, 300),
@@ -58,7 +58,7 @@ const fn window(scheme: &str) -> (i64, i64) {
 
 /// Whether a delivery may be taken at `now`.
 pub(crate) fn in_time(scheme: &Scheme, good: &Good, now: i64) -> bool {
-    let (past, future) = window(scheme.name());
+    let (past, future) = good.window;
     let age = i128::from(now) - i128::from(good.moment);
     let fresh = !scheme.binds().time || (now >= 0 && age <= i128::from(past) && -age <= i128::from(future));
     // The secret of before is valid from 1970 on.
