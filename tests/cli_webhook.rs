@@ -303,3 +303,39 @@ async fn dead_letters_are_looked_after() {
     assert!(told.contains("there is no dead letter"), "{told}");
     gateway.kill();
 }
+
+/// What is sent arrives at a gateway that runs; what it cannot read is laid aside, can be tried again, and stays while it is no better.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_sent_is_taken_by_a_gateway() {
+    let folder = folder();
+    let setup =
+        Setup::new(env!("CARGO_BIN_EXE_jobgate"), folder.path()).env("WEBHOOK_SECRET", SECRET).env("WEBHOOK_TOKEN", TOKEN);
+    let config = PROVIDERS.replace("PORT/gate", &setup.port().to_string());
+    std::fs::write(folder.path().join("jobgate.yaml"), config.replace("env:OLD_SECRET", "env:WEBHOOK_SECRET")).unwrap();
+    std::fs::write(folder.path().join("broken.json"), r#"{"id":"#).unwrap();
+    std::fs::write(folder.path().join("other.txt"), "whsec_BBECAwQFBgcICQoLDA0ODxAREhMUFRYX").unwrap();
+    let gateway = setup.start().await;
+    let send = async |words: &[&str]| {
+        let (code, said, told) = running(folder.path(), &[&["webhook", "send"], words].concat()).await;
+        (code, said.lines().next().map(str::to_owned), told)
+    };
+    for (words, status, code) in [
+        (&["--provider", "signed", "body.json", "--id", "msg_1"][..], 200, 0),
+        (&["--provider", "signed", "body.json", "--id", "msg_1"], 200, 0),
+        (&["--provider", "unsigned", "body.json"], 200, 0),
+        (&["--provider", "signed", "body.json", "--secret-file", "other.txt"], 401, 1),
+        (&["--provider", "signed", "broken.json"], 400, 1),
+    ] {
+        let (ended, said, told) = send(words).await;
+        assert_eq!((ended, said), (Some(code), Some(format!("HTTP {status}"))), "{words:?}: {told}");
+    }
+    let (_, said, told) = running(folder.path(), &["webhook", "dead", "list"]).await;
+    let [line] = said.lines().collect::<Vec<_>>()[..] else { panic!("one could not be read: {said}{told}") };
+    assert!(line.contains("  signed  "), "{line}");
+    let id = line.split_once(' ').unwrap().0;
+    let (code, _, told) = running(folder.path(), &["webhook", "dead", "redrive", id]).await;
+    assert!(code == Some(1) && told.contains("still cannot be used, and stays"), "{told}");
+    let (_, said, _) = running(folder.path(), &["webhook", "dead", "show", id]).await;
+    assert!(said.ends_with("{\"id\":\n"), "{said}");
+    gateway.kill();
+}
