@@ -142,7 +142,7 @@ impl Core {
             None => (task, None),
         };
         let cause = Cause::Caller(task.owner.clone());
-        let answer = self.store.create(task, claimed_until, cause).await;
+        let answer = self.timed(self.store.create(task, claimed_until, cause)).await;
         drop(arriving);
         let new = match &answer {
             Ok(Created::New(task)) => Some(task.clone()),

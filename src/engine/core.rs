@@ -236,7 +236,7 @@ impl Core {
                 // Whoever was quicker may have hinted at what we have not seen.
                 commit.next.due_at = commit.next.due_at.map(|due| task.due_at.map_or(due, |before| due.min(before)));
             }
-            match self.store.commit(commit).await {
+            match self.timed(self.store.commit(commit)).await {
                 Ok(next) => {
                     self.committed(&task, &next, &events);
                     return Ok(next);
@@ -246,6 +246,14 @@ impl Core {
             }
         }
         Err(StoreError::Stale(task.id).into())
+    }
+
+    /// Waits for a write of the store, and tells how long it took.
+    pub(super) async fn timed<T>(&self, write: impl Future<Output = T>) -> T {
+        let since = self.clock.now();
+        let written = write.await;
+        self.observer.stored(self.clock.now().since(since));
+        written
     }
 
     pub(super) fn committed(&self, before: &Task, next: &Arc<Task>, happened: &[(TaskEvent, Cause)]) {

@@ -94,12 +94,12 @@ impl Core {
     /// Has a delivery written and its changes made known; goes on when the future is dropped, so that nobody waits for news that is stored.
     async fn take(self: &Arc<Self>, intake: Intake, changes: Vec<(Arc<Task>, Events)>) -> Result<Taken, StoreError> {
         if changes.is_empty() {
-            return self.store.take(intake).await;
+            return self.timed(self.store.take(intake)).await;
         }
         let (tell, told) = oneshot::channel();
         let core = self.clone();
         self.supervisor.spawn("delivery", async move {
-            let taken = core.store.take(intake).await;
+            let taken = core.timed(core.store.take(intake)).await;
             if let Ok(Taken::First(tasks)) = &taken {
                 for ((before, events), next) in changes.iter().zip(tasks) {
                     core.committed(before, next, events);

@@ -12,6 +12,9 @@ pub trait Observer: fmt::Debug + Send + Sync + 'static {
     /// A provider was called: what for, how it failed if it did, and how long it took. A call that was dropped is not told.
     fn called(&self, provider: &ProviderName, operation: Operation, failed: Option<ErrorKind>, took: Duration);
 
+    /// A change took so long until the store had it durable, or could not have it.
+    fn stored(&self, took: Duration);
+
     /// A task is durable that was not there before.
     fn created(&self, task: &Task);
 
@@ -25,6 +28,8 @@ pub struct Unobserved;
 
 impl Observer for Unobserved {
     fn called(&self, _: &ProviderName, _: Operation, _: Option<ErrorKind>, _: Duration) {}
+
+    fn stored(&self, _: Duration) {}
 
     fn created(&self, _: &Task) {}
 

@@ -37,8 +37,9 @@ pub struct Standing {
     pub tasks: Vec<(Status, u64)>,
     /// By provider, how long the task that waits the longest to be worked on has been due.
     pub lag: Vec<(ProviderName, Duration)>,
-    /// Whether a provider's webhook is relied upon; only providers that have one.
-    pub webhooks: Vec<(ProviderName, bool)>,
+    /// Whether a provider's webhook is relied upon, and how many of its deliveries were forgotten because their job never became known;
+    /// only providers that have one.
+    pub webhooks: Vec<(ProviderName, bool, u64)>,
     /// Refusals since the start, by the limit's word.
     pub refused: Vec<(&'static str, u64)>,
     /// Streams that are open.
@@ -128,8 +129,10 @@ impl Metrics {
         for (provider, lag) in &standing.lag {
             series.lag.get_or_create(&OfProvider { provider: text_of(provider) }).set(lag.as_secs_f64());
         }
-        for (provider, healthy) in &standing.webhooks {
-            series.webhooks.get_or_create(&OfProvider { provider: text_of(provider) }).set(i64::from(*healthy));
+        for (provider, healthy, forgotten) in &standing.webhooks {
+            let provider = OfProvider { provider: text_of(provider) };
+            series.webhooks.get_or_create(&provider).set(i64::from(*healthy));
+            series.forgotten.get_or_create(&provider).inner().store(*forgotten, Ordering::Relaxed);
         }
         for (limit, refused) in &standing.refused {
             series.refused.get_or_create(&OfLimit { limit }).inner().store(*refused, Ordering::Relaxed);
@@ -263,7 +266,7 @@ mod tests {
         metrics.to_text(&Standing {
             tasks: vec![(Status::Working, 1)],
             lag: vec![(farm.clone(), Duration::ZERO)],
-            webhooks: vec![(farm, true)],
+            webhooks: vec![(farm, true, 1)],
             refused: vec![("polls", 1)],
             ..Standing::default()
         })
@@ -277,7 +280,7 @@ mod tests {
         let mut standing = Standing {
             tasks: vec![(Status::Working, 3), (Status::InputRequired, 0)],
             lag: vec![(farm.clone(), Duration::from_millis(1500))],
-            webhooks: vec![(farm, true)],
+            webhooks: vec![(farm, true, 2)],
             refused: vec![("polls", 7)],
             streams: 2,
             waiters: 1,
@@ -289,6 +292,7 @@ mod tests {
             "jobgate_tasks{status=\"input_required\"} 0",
             "jobgate_backlog_seconds{provider=\"farm\"} 1.5",
             "jobgate_webhook_healthy{provider=\"farm\"} 1",
+            "jobgate_webhook_forgotten_total{provider=\"farm\"} 2",
             "jobgate_requests_refused_total{limit=\"polls\"} 7",
             "jobgate_streams_open 2",
             "jobgate_waiters 1",

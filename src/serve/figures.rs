@@ -6,7 +6,7 @@ use std::time::Duration;
 use jobgate_adapter_api::{ErrorKind, Operation};
 
 use crate::domain::{Cause, Clock, ProviderName, Status, Task, TaskEvent};
-use crate::engine::Observer;
+use crate::engine::{Engine, Observer};
 use crate::mcp::{LimitKind, Limits};
 use crate::metrics::{Metrics, Standing};
 use crate::store::sled::SledStore;
@@ -21,6 +21,10 @@ pub(super) struct Counting(pub(super) Metrics);
 impl Observer for Counting {
     fn called(&self, provider: &ProviderName, operation: Operation, failed: Option<ErrorKind>, took: Duration) {
         self.0.call(provider, operation.as_str(), failed.map_or("ok", ErrorKind::as_str), took);
+    }
+
+    fn stored(&self, took: Duration) {
+        self.0.stored(took);
     }
 
     fn created(&self, task: &Task) {
@@ -54,6 +58,7 @@ const fn word(cause: &Cause) -> &'static str {
 pub(super) struct Figures {
     pub(super) metrics: Metrics,
     pub(super) store: Arc<SledStore>,
+    pub(super) engine: Arc<Engine>,
     pub(super) limits: Arc<Limits>,
     pub(super) clock: Arc<dyn Clock>,
 }
@@ -77,7 +82,7 @@ impl Figures {
         Ok(Standing {
             tasks: STATUSES.map(|status| (status, stats.tasks(status))).into(),
             lag,
-            webhooks: Vec::new(),
+            webhooks: self.engine.webhook_health().into_iter().map(|(name, it)| (name, it.healthy, it.forgotten)).collect(),
             refused: LimitKind::ALL.map(|kind| (kind.as_str(), counters.refused(kind))).into(),
             streams: self.limits.open_streams(),
             waiters: self.limits.open_waiters(),

@@ -109,6 +109,7 @@ impl Holder {
         let figures = Figures {
             metrics: plan.metrics.clone(),
             store: store.clone(),
+            engine: engine.clone(),
             limits: plan.caller_limits.clone(),
             clock: plan.world.clock.clone(),
         };

@@ -101,6 +101,8 @@ async fn figures_move_with_what_happens() {
         assert_eq!(running.of(series), expected, "{series} in {running:#?}");
     }
     assert!(running.of("jobgate_store_bytes") > 0.0);
+    // Each of two tasks: its creation, and the job that was accepted.
+    assert!(running.of("jobgate_store_write_seconds_count") >= 4.0, "{running:#?}");
 
     assert_eq!(gate.modern("ann", "tasks/cancel", json!({ "taskId": task })).await.status, 200);
     let ended = "jobgate_tasks_ended_total{provider=\"farm\",tool=\"render\",status=\"cancelled\",reason=\"cancelled\"}";
