@@ -31,6 +31,8 @@ pub enum Way {
     Refuse(u16),
     /// It goes through, and the connection ends without an answer.
     Lose,
+    /// It goes through, and the answer is kept back for ever.
+    Hold,
 }
 
 /// A request that came.
@@ -171,7 +173,7 @@ async fn pass(state: &State, request: Request<Incoming>) -> Result<Response<Body
     let before = state.seen.lock().unwrap_or_else(PoisonError::into_inner).len();
     seen.way = (state.rule.lock().unwrap_or_else(PoisonError::into_inner))(&seen, before);
     let times = match seen.way {
-        Way::Pass | Way::Lose => 1,
+        Way::Pass | Way::Lose | Way::Hold => 1,
         Way::Twice => 2,
         Way::Refuse(_) => 0,
     };
@@ -183,6 +185,7 @@ async fn pass(state: &State, request: Request<Incoming>) -> Result<Response<Body
     let way = seen.way;
     state.seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
     match (way, answer) {
+        (Way::Hold, _) => std::future::pending().await,
         (Way::Refuse(status), _) => {
             let mut answer = Response::new(Body::empty());
             *answer.status_mut() = StatusCode::from_u16(status).expect("the test names a status");

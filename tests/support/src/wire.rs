@@ -82,12 +82,25 @@ impl Wire {
             request = request.header(*name, *value);
         }
         if let Some(body) = body {
-            request = request.header("content-type", "application/json").body(body.to_string());
+            if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+                request = request.header("content-type", "application/json");
+            }
+            request = request.body(body.to_string());
         }
         let answer = request.send().await.unwrap_or_else(|error| panic!("{url}: {error}"));
         let status = answer.status().as_u16();
         let text = answer.text().await.unwrap_or_default();
         (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+
+    /// A plain GET: status and body as text.
+    ///
+    /// # Panics
+    /// When nobody answers.
+    pub async fn read(&self, url: &str, headers: &[(&str, &str)]) -> (u16, String) {
+        let request = headers.iter().fold(self.client.get(url), |request, (name, value)| request.header(*name, *value));
+        let answer = request.send().await.unwrap_or_else(|error| panic!("{url}: {error}"));
+        (answer.status().as_u16(), answer.text().await.unwrap_or_default())
     }
 
     /// Calls a method with the extension declared.
