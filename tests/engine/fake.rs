@@ -7,8 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jobgate_adapter_api::{
     Adapter, AdapterError, CallContext, CancelOutcome, Capabilities, Clock, ErrorKind, IdempotencyKey, InputAnswers, JobOutput,
-    JobRef, JobState, ManualClock, Observation, Operation, Retry, SubmitRequest, Submitted, Timestamp,
+    JobRef, JobState, ManualClock, Observation, Operation, Retry, SubmitRequest, Submitted, Timestamp, Verified,
 };
+use serde_json::Value;
 
 /// What goes wrong with one call.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +60,7 @@ pub(crate) struct State {
     pub(crate) tell_at_once: bool,
     /// A job is found by its key only this long after its submit.
     pub(crate) find_lag: Duration,
-    started: BTreeMap<String, Timestamp>,
+    pub(crate) started: BTreeMap<String, Timestamp>,
     pub(crate) running_calls: usize,
     /// Jobs (and keys) about which a call is on its way.
     busy: Vec<String>,
@@ -68,6 +69,10 @@ pub(crate) struct State {
     pub(crate) most_calls: usize,
     /// Calls take this long.
     pub(crate) slow: Duration,
+    /// A job is at each step of the plan for this long, whoever looks; without it every look takes it one step on.
+    pub(crate) pace: Option<Duration>,
+    /// Whether a delivery with the word `odd` can be read.
+    pub(crate) reads_odd: bool,
 }
 
 pub(crate) struct Fake {
@@ -113,6 +118,8 @@ impl Fake {
             overlaps: Vec::new(),
             most_calls: 0,
             slow: Duration::ZERO,
+            pace: None,
+            reads_odd: false,
         };
         Arc::new(Self { state: Mutex::new(state), clock })
     }
@@ -200,13 +207,26 @@ impl Drop for Running<'_> {
     }
 }
 
+impl Fake {
+    fn body(&self, delivery: &Verified<'_>) -> Result<Value, AdapterError> {
+        let unreadable = || AdapterError::new(ErrorKind::Protocol, Operation::Read, "no such delivery is known");
+        let body: Value = serde_json::from_slice(delivery.body()).map_err(|_| unreadable())?;
+        if body["odd"] == true && !self.state().reads_odd { Err(unreadable()) } else { Ok(body) }
+    }
+}
+
 impl State {
     fn job(&mut self, id: &str, operation: Operation) -> Result<&mut Job, AdapterError> {
         self.jobs.get_mut(id).ok_or_else(|| AdapterError::new(ErrorKind::NotFound, operation, "no such job"))
     }
 
-    fn look(&mut self, id: &str) -> Result<Observation, AdapterError> {
+    fn look(&mut self, id: &str, now: Timestamp) -> Result<Observation, AdapterError> {
         let plan = self.plan.clone();
+        if let (Some(pace), Some(since)) = (self.pace, self.started.get(id)) {
+            let steps = now.since(*since).as_millis() / pace.as_millis().max(1);
+            let step = usize::try_from(steps).unwrap_or(usize::MAX).min(plan.len() - 1);
+            return Ok(plan[step].clone());
+        }
         let cancel = self.cancel;
         let job = self.job(id, Operation::Poll)?;
         if job.cancelled && cancel == CancelOutcome::Requested {
@@ -221,7 +241,7 @@ impl State {
         if job.step + 1 < plan.len() {
             job.step += 1;
         }
-        if matches!(seen.state, JobState::InputRequired(_)) { self.look(id) } else { Ok(seen) }
+        if matches!(seen.state, JobState::InputRequired(_)) { self.look(id, now) } else { Ok(seen) }
     }
 
     fn has_ended(&self, id: &str) -> bool {
@@ -250,7 +270,7 @@ impl Adapter for Fake {
                     id
                 }
             };
-            let observation = if state.tell_at_once { Some(state.look(&id)?) } else { None };
+            let observation = if state.tell_at_once { Some(state.look(&id, now)?) } else { None };
             Ok(Submitted { job: JobRef::new(id), observation })
         })
         .await
@@ -267,7 +287,7 @@ impl Adapter for Fake {
     }
 
     async fn poll(&self, _cx: &CallContext, job: &JobRef) -> Result<Observation, AdapterError> {
-        self.call(Operation::Poll, job.id(), |state, _| state.look(job.id())).await
+        self.call(Operation::Poll, job.id(), |state, now| state.look(job.id(), now)).await
     }
 
     async fn cancel(&self, _cx: &CallContext, job: &JobRef) -> Result<CancelOutcome, AdapterError> {
@@ -293,5 +313,20 @@ impl Adapter for Fake {
             Ok(())
         })
         .await
+    }
+
+    fn jobs_in(&self, delivery: &Verified<'_>) -> Result<Vec<JobRef>, AdapterError> {
+        let body = self.body(delivery)?;
+        let jobs = body["jobs"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        Ok(jobs.map(JobRef::new).collect())
+    }
+
+    fn read(&self, _: &CallContext, _: &JobRef, delivery: &Verified<'_>) -> Result<Option<Observation>, AdapterError> {
+        let body = self.body(delivery)?;
+        if body["state"] == "nonsense" {
+            return Err(AdapterError::new(ErrorKind::Protocol, Operation::Read, "this state is nonsense"));
+        }
+        let step = body["step"].as_u64().and_then(|step| usize::try_from(step).ok());
+        Ok(step.and_then(|step| self.state().plan.get(step).cloned()))
     }
 }

@@ -5,6 +5,7 @@
 mod wrapped;
 
 mod calling;
+mod delivering;
 mod fake;
 mod handing_over;
 mod keeping;
@@ -12,4 +13,5 @@ mod naming;
 mod polling;
 mod rig;
 mod simulation;
+mod telling;
 mod wishing;
