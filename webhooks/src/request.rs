@@ -68,10 +68,12 @@ pub(crate) fn printable(bytes: &[u8]) -> Option<&str> {
     if fine { std::str::from_utf8(bytes).ok() } else { None }
 }
 
-/// A JSON object. A parser that fills a struct takes an array of its values, too, which no provider writes.
+/// A JSON object, all of it. A parser that fills a struct takes an array of its values, too, which no provider writes, and passes over
+/// what is no JSON where it does not look; whoever reads the body later would not.
 pub(crate) fn object<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     let begins = bytes.trim_ascii_start().first() == Some(&b'{');
-    if begins { serde_json::from_slice(bytes).ok() } else { None }
+    let whole = || serde_json::from_slice::<serde_json::Value>(bytes).is_ok();
+    if begins && whole() { serde_json::from_slice(bytes).ok() } else { None }
 }
 
 /// An id: a short opaque key of letters, digits and `._:+=/@~-`. Braces, brackets, quotes and spaces are refused because an id with them

@@ -170,6 +170,12 @@ fn n069_doubled_fields_n072_depth_n073_wrong_types() {
     values.extend([fields["SigningCertURL"].clone(), Value::Null, Value::Null]);
     let array = Value::Array(values).to_string();
     assert_eq!(rig.verdict(&rig.sent().body(array)), Err(Refusal::Malformed(Part::Body)));
+    // What is not signed has to be JSON as well, or the copy would be taken for the delivery and then could not be read.
+    for strange in [&b"{\"x\":\"\xff\","[..], b"{\"x\":1e999999,", b"{\"x\":\"\\ud800\","] {
+        let mut spoilt = strange.to_vec();
+        spoilt.extend_from_slice(body.strip_prefix('{').unwrap().as_bytes());
+        assert_eq!(rig.verdict(&rig.sent().body(&spoilt)), Err(Refusal::Malformed(Part::Body)), "{}", strange.escape_ascii());
+    }
     let deep = body.replacen('{', &format!("{{\"x\":{},", "[".repeat(100_000)), 1);
     assert_eq!(rig.verdict(&rig.sent().body(deep)), Err(Refusal::Malformed(Part::Body)));
     let huge = " ".repeat(2 * 1024 * 1024);
