@@ -21,7 +21,7 @@ pub struct Delivery<'a> {
 pub enum Ingested {
     /// It tells of no job.
     Nothing,
-    /// It tells of no job of ours.
+    /// It tells of no job of ours. Where such a delivery is refused it is not recorded, so that it can come again.
     Unknown,
     /// Its task had ended.
     Late,

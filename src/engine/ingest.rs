@@ -69,6 +69,9 @@ impl Core {
                 Err(IngestError::Unreadable(reason)) => return self.laid_aside(&case, &delivery, id, redriven, reason).await,
                 Err(error) => return Err(error),
             };
+            if outcome == Ingested::Unknown && webhook.refuse_unknown && commits.is_empty() {
+                return Ok(outcome);
+            }
             let (changes, commits): (Vec<_>, Vec<_>) =
                 commits.into_iter().map(|(before, commit, events)| ((before, events), commit)).unzip();
             let parked = parked.into_iter().map(|addressee| self.parked(&case, id, addressee)).collect();
@@ -193,6 +196,7 @@ impl Core {
                         Some(task) => of_jobs.push((task, job)),
                         None => decided.outcome = decided.outcome.max(Ingested::Unknown),
                     },
+                    None if case.webhook.refuse_unknown => decided.outcome = decided.outcome.max(Ingested::Unknown),
                     None => {
                         decided.parked.push(Addressee::Job(job.id().to_owned()));
                         decided.outcome = decided.outcome.max(Ingested::Parked);

@@ -39,6 +39,8 @@ pub struct ProviderWebhook {
     pub keep_for: Duration,
     /// How long a delivery waits for its job to become known.
     pub park_for: Duration,
+    /// A delivery for jobs of nobody is not kept, so that its sender can be told to send it again.
+    pub refuse_unknown: bool,
 }
 
 /// What a delivery does to its task.

@@ -29,6 +29,7 @@ pub(super) const fn meaning(webhook: &CheckedWebhook) -> ProviderWebhook {
         safety_poll: webhook.safety_poll,
         keep_for: webhook.keep_for,
         park_for: webhook.park_for,
+        refuse_unknown: webhook.unknown_refused,
     }
 }
 

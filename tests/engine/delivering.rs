@@ -17,6 +17,7 @@ pub(crate) const WEBHOOK: ProviderWebhook = ProviderWebhook {
     safety_poll: Duration::from_secs(300),
     keep_for: Duration::from_secs(72 * 3600),
     park_for: Duration::from_secs(600),
+    refuse_unknown: false,
 };
 
 /// A delivery whose body and moment are signed.
@@ -298,6 +299,22 @@ async fn deliveries_for_jobs_of_nobody_do_nothing() {
     assert_eq!(tell(&rig, &unsigned(&step("job-1", 1)), Some(TaskId::from_bytes([9; 16]))).await.unwrap(), Ingested::Unknown);
     assert_eq!(told(&rig, &signed("evt_2", &json!({"ping": true}))).await, Ingested::Nothing);
     assert_ne!(rig.get(&task.id).await.outcome().map(|_| ()), None, "its own looks ended it");
+}
+
+/// J3: where jobs of nobody are refused, their deliveries are not kept, and count when they come again and the job is known.
+#[tokio::test]
+async fn a_refused_delivery_counts_when_it_comes_again() {
+    let mut rig = started(Trust::Payload).await;
+    rig.webhook = Some(ProviderWebhook { trust: Trust::Payload, refuse_unknown: true, ..WEBHOOK });
+    rig.crash().await;
+    rig.fake.plan([running(), running(), done("film")]);
+    let kept = signed("evt_1", &step("job-1", 2));
+    assert_eq!(told(&rig, &kept).await, Ingested::Unknown);
+    assert_eq!(told(&rig, &kept).await, Ingested::Unknown);
+    assert!(rig.store.all_parked(9).await.unwrap().is_empty());
+    let task = rig.task(1).await;
+    assert_eq!(told(&rig, &kept).await, Ingested::Applied);
+    assert_eq!(rig.get(&task.id).await.status(), Status::Completed);
 }
 
 /// Hostile 73: what cannot be read is refused and laid aside; read anew once the adapter can, it does what it would have done.

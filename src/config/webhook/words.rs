@@ -114,7 +114,7 @@ pub(super) enum TrustWord {
 pub(super) enum UnknownWord {
     /// HTTP 200, as for any other: for providers whose other jobs are told here, too.
     Accept,
-    /// HTTP 404, once it has waited in vain: for providers that show it to their operators.
+    /// HTTP 404, and it is not kept: for providers that send it again, or show it to their operators.
     Refuse,
 }
 
