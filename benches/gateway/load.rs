@@ -77,6 +77,11 @@ impl Connection {
         }
     }
 
+    /// Forgets what has come so far.
+    pub(crate) fn forget(&mut self) {
+        self.buffer.clear();
+    }
+
     /// Sends `request`, reads the whole answer and gives back its status and body.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> (u16, Vec<u8>) {
         self.stream.write_all(request).await.unwrap();
@@ -94,7 +99,7 @@ impl Connection {
 }
 
 /// Status, where the body starts and how long it is, once the head is complete.
-fn head(bytes: &[u8]) -> Option<(u16, usize, usize)> {
+pub(crate) fn head(bytes: &[u8]) -> Option<(u16, usize, usize)> {
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
     let text = std::str::from_utf8(&bytes[..end]).unwrap();
     let status = text.split(' ').nth(1).unwrap().parse().unwrap();

@@ -1,17 +1,19 @@
 //! What the gateway costs, as ratios within one run: `cargo bench` prints the tables of `docs/performance.md`.
 //!
-//! Names on the command line choose parts: `cargo bench -- get create sizes restart journey waiters streams`; without any, all run.
+//! Names on the command line choose parts: `cargo bench -- get create sizes restart journey waiters streams webhooks`; without any, all run.
 #![expect(clippy::print_stdout, reason = "the tables are the program's output")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
+mod deliveries;
 mod gateway;
 mod load;
 mod parts;
 mod waiting;
+mod webhooks;
 
 type Part = (&'static str, fn() -> String);
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     ("get", parts::get),
     ("create", parts::create),
     ("sizes", parts::sizes),
@@ -19,6 +21,7 @@ const PARTS: [Part; 7] = [
     ("journey", parts::journey),
     ("waiters", waiting::waiters),
     ("streams", waiting::streams),
+    ("webhooks", webhooks::webhooks),
 ];
 
 fn main() {
@@ -34,6 +37,7 @@ fn main() {
         [_, waiting::CROWD, kind, address, count, list] => {
             return waiting::crowd(kind, address, count, list, |word| println!("{word}"));
         }
+        [_, deliveries::FORGE, address, rate, seconds] => return print!("{}", deliveries::forge(address, rate, seconds)),
         _ => {}
     }
     // Cargo itself adds `--bench`.

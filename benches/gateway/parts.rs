@@ -34,12 +34,12 @@ pub(crate) fn message(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params},{meta}}}}}"#)
 }
 
-fn request(method: &str, name: &str, params: &str) -> Vec<u8> {
+pub(crate) fn request(method: &str, name: &str, params: &str) -> Vec<u8> {
     let body = message(method, params);
     load::post("/mcp", &[("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method), ("Mcp-Name", name)], &body)
 }
 
-fn get_request(id: &str) -> Vec<u8> {
+pub(crate) fn get_request(id: &str) -> Vec<u8> {
     request("tasks/get", id, &format!(r#""taskId":"{id}""#))
 }
 
@@ -90,7 +90,7 @@ fn new_task() -> Task {
     })
 }
 
-fn median(mut runs: Vec<Load>) -> Load {
+pub(crate) fn median(mut runs: Vec<Load>) -> Load {
     runs.sort_by(|a, b| a.per_second.total_cmp(&b.per_second));
     runs.swap_remove(runs.len() / 2)
 }
