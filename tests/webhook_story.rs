@@ -164,6 +164,20 @@ async fn a_delivery_ends_its_task_through_whichever_process() {
     let task = other.wire.ended(&id, LIMIT).await;
     assert_eq!((&task["status"], &task["result"]["content"][0]["text"]), (&json!("completed"), &json!("asked")), "{task}");
 
+    // L2: each of them was counted by what became of it, wherever it came in.
+    let counted = other.wire.text(&format!("{}/metrics", other.base)).await;
+    for line in [
+        "jobgate_webhook_deliveries_total{provider=\"told\",verdict=\"applied\"} 2",
+        "jobgate_webhook_deliveries_total{provider=\"told\",verdict=\"repeat\"} 2",
+        "jobgate_webhook_deliveries_total{provider=\"told\",verdict=\"signature\"} 2",
+        "jobgate_webhook_deliveries_total{provider=\"asked\",verdict=\"hinted\"} 1",
+        "jobgate_task_events_total{provider=\"told\",event=\"observed\",cause=\"webhook\"} 2",
+        "jobgate_tasks_ended_total{provider=\"told\",tool=\"told\",status=\"completed\",reason=\"result\"} 2",
+        "jobgate_webhook_healthy{provider=\"told\"} 1",
+    ] {
+        assert!(counted.lines().any(|it| it == line), "`{line}` is missing in\n{counted}");
+    }
+
     // The holder dies; what comes meanwhile is asked for again, and taken by the next one.
     let id = other.wire.start_task("told", json!({})).await;
     holder.process.kill();

@@ -177,11 +177,17 @@ pub(crate) const FORGE: &str = "forge";
 /// Connections of a forger.
 const FORGERS: usize = 64;
 
-/// Sends `rate` forged deliveries a second for so many seconds, whether they are answered or not, and says how many were sent, how
-/// many were answered 401, and how many otherwise.
-pub(crate) fn forge(address: &str, rate: &str, seconds: &str) -> String {
+/// Sends `rate` forged deliveries a second until its input ends, whether they are answered or not. Says for how many milliseconds, how
+/// many were sent, how many were answered 401, and how many otherwise.
+pub(crate) fn forge(address: &str, rate: &str) -> String {
     let address: SocketAddr = address.parse().unwrap();
-    let (rate, span) = (rate.parse::<u32>().unwrap(), Duration::from_secs(seconds.parse().unwrap()));
+    let rate: u32 = rate.parse().unwrap();
+    let stop = CancellationToken::new();
+    let stopping = stop.clone();
+    std::thread::spawn(move || {
+        std::io::read_to_string(std::io::stdin()).unwrap();
+        stopping.cancel();
+    });
     parts::runtime().block_on(async {
         let signer = Signer::forger();
         let forged: Arc<Vec<u8>> = Arc::new(signer.delivery(0, "it is all over"));
@@ -189,7 +195,7 @@ pub(crate) fn forge(address: &str, rate: &str, seconds: &str) -> String {
         let began = Instant::now();
         let mut all = tokio::task::JoinSet::new();
         for nth in 0..FORGERS {
-            let forged = Arc::clone(&forged);
+            let (forged, stop) = (Arc::clone(&forged), stop.clone());
             all.spawn(async move {
                 let stream = TcpStream::connect(address).await.unwrap();
                 stream.set_nodelay(true).unwrap();
@@ -200,7 +206,7 @@ pub(crate) fn forge(address: &str, rate: &str, seconds: &str) -> String {
                 // Who comes late catches up: the rate is what counts.
                 ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Burst);
                 let mut sent = 0_u64;
-                while began.elapsed() < span {
+                while !stop.is_cancelled() {
                     ticks.tick().await;
                     if write.write_all(&forged).await.is_err() {
                         break;
@@ -217,7 +223,7 @@ pub(crate) fn forge(address: &str, rate: &str, seconds: &str) -> String {
             let one = one.unwrap();
             (sent, refused, others) = (sent + one.0, refused + one.1, others + one.2);
         }
-        format!("{sent} {refused} {others}")
+        format!("{} {sent} {refused} {others}", began.elapsed().as_millis())
     })
 }
 

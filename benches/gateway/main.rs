@@ -37,7 +37,7 @@ fn main() {
         [_, waiting::CROWD, kind, address, count, list] => {
             return waiting::crowd(kind, address, count, list, |word| println!("{word}"));
         }
-        [_, deliveries::FORGE, address, rate, seconds] => return print!("{}", deliveries::forge(address, rate, seconds)),
+        [_, deliveries::FORGE, address, rate] => return print!("{}", deliveries::forge(address, rate)),
         _ => {}
     }
     // Cargo itself adds `--bench`.

@@ -282,31 +282,29 @@ async fn crowd(served: &Served, rate: u32, signer: &Arc<Signer>) {
 }
 
 /// Another process that forges.
-struct Forger {
-    process: Child,
-    seconds: u32,
-}
+struct Forger(Child);
 
 impl Forger {
     /// Starts it, and waits until it is at work.
     fn start(served: &Served, rate: u32) -> Self {
-        let seconds = 3 + u32::try_from(LOOKS * usize::try_from(PAUSE.as_millis()).unwrap() / 1000).unwrap();
         let program = std::env::current_exe().unwrap();
-        let words = [FORGE.to_owned(), served.address.to_string(), rate.to_string(), seconds.to_string()];
-        let process = Command::new(program).args(words).stdout(Stdio::piped()).spawn().unwrap();
+        let words = [FORGE.to_owned(), served.address.to_string(), rate.to_string()];
+        let process = Command::new(program).args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(Duration::from_secs(1));
-        Self { process, seconds }
+        Self(process)
     }
 
+    /// Ends it.
     fn told(self) -> String {
-        let output = self.process.wait_with_output().unwrap();
+        // Its input ends with the wait.
+        let output = self.0.wait_with_output().unwrap();
         assert!(output.status.success());
         let text = String::from_utf8(output.stdout).unwrap();
         let counts: Vec<u64> = text.split_whitespace().map(|count| count.parse().unwrap()).collect();
-        let [sent, refused, others] = counts[..] else { panic!("{text}") };
+        let [millis, sent, refused, others] = counts[..] else { panic!("{text}") };
         assert_eq!(others, 0, "a forgery was answered otherwise");
         #[expect(clippy::cast_precision_loss, reason = "counts")]
-        let (rate, share) = (sent as f64 / f64::from(self.seconds), 100.0 * refused as f64 / sent as f64);
+        let (rate, share) = (1000.0 * sent as f64 / millis as f64, 100.0 * refused as f64 / sent as f64);
         format!("{rate:.0}, {share:.1} %")
     }
 }
