@@ -17,8 +17,8 @@ use crate::domain::schedule::Pace;
 use crate::domain::{Cause, JobState, Note, Task, TaskEvent, TaskId, TaskState, Timestamp};
 use crate::store::{Addressee, Commit, DeadLetter, DeliveryId, Intake, Parked, StoreError, Taken};
 
-/// How often a delivery is decided anew when others were quicker.
-pub(super) const RACES: usize = 16;
+/// How often a delivery is decided anew when others were quicker: a provider may tell many things of one job at once.
+pub(super) const RACES: usize = 64;
 
 /// What happens to a task, with what brought it.
 type Events = Vec<(TaskEvent, Cause)>;
