@@ -1,10 +1,12 @@
 //! Deliveries of the provider, in every order and of every worth (requirements J2 to J5, A7): what callers and the provider notice of them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use jobgate::domain::{JobState, ProviderName, Status, Task, TaskId};
+use jobgate::domain::{JobState, ManualClock, ProviderName, Status, Task, TaskId, Timestamp};
 use jobgate::engine::{Delivery, IngestError, Ingested, ProviderWebhook, RedriveError, Trust};
+use jobgate::store::{MemoryStore, StoreError};
 use jobgate_adapter_api::{ErrorKind, Observation, Operation, Progress, Retry};
 use jobgate_webhooks::{CallbackKey, Credential, Kept, Outgoing, Request, Scheme, Secret, Secrets, sign, verify};
 use serde_json::{Value, json};
@@ -290,12 +292,13 @@ async fn deliveries_for_jobs_of_nobody_do_nothing() {
     let rig = started(Trust::Payload).await;
     rig.fake.plan([running(), done("film")]);
     let task = rig.task(1).await;
+    assert_eq!(tell(&rig, &unsigned(&step("job-99", 1)), Some(task.id)).await.unwrap(), Ingested::Unknown);
+    assert_eq!(rig.get(&task.id).await.status(), Status::Working, "another job's end at this task's address");
     assert_eq!(told(&rig, &signed("evt_1", &step("job-99", 1))).await, Ingested::Parked);
     assert_eq!(rig.store.all_parked(9).await.unwrap().len(), 1);
     rig.advance(11 * MINUTE).await;
     assert!(rig.store.all_parked(9).await.unwrap().is_empty());
     assert_eq!(rig.engine().webhook_health()[&ProviderName::new("farm")].forgotten, 1);
-    assert_eq!(tell(&rig, &unsigned(&step("job-99", 1)), Some(task.id)).await.unwrap(), Ingested::Unknown);
     assert_eq!(tell(&rig, &unsigned(&step("job-1", 1)), Some(TaskId::from_bytes([9; 16]))).await.unwrap(), Ingested::Unknown);
     assert_eq!(told(&rig, &signed("evt_2", &json!({"ping": true}))).await, Ingested::Nothing);
     assert_ne!(rig.get(&task.id).await.outcome().map(|_| ()), None, "its own looks ended it");
@@ -381,15 +384,40 @@ async fn a_webhook_that_falls_silent_is_noticed() {
     assert!(looks() - before > 15, "{} looks in ten minutes", looks() - before);
 }
 
-/// Hostile 65: while the store is down nothing is taken, and the same delivery is taken later.
+/// A store that refuses deliveries while it is told to.
+#[derive(Debug, Default)]
+struct Down {
+    inner: MemoryStore,
+    down: AtomicBool,
+}
+
+impl Down {
+    async fn around(&self, call: &str) -> Result<(), StoreError> {
+        let refuses = call == "take" && self.down.load(Ordering::SeqCst);
+        if refuses { Err(StoreError::Unavailable("the disk is full".to_owned())) } else { Ok(()) }
+    }
+}
+
+wrapped_store!(Down);
+
+/// J5, hostile 65: while the store is down nothing is taken, and the same delivery is taken later.
 #[tokio::test]
 async fn a_store_that_is_down_takes_nothing() {
-    let rig = started(Trust::Payload).await;
-    rig.fake.plan([running(), done("film")]);
-    rig.task(1).await;
-    rig.store.close().await.unwrap();
-    let refused = tell(&rig, &signed("evt_1", &step("job-1", 1)), None).await;
-    assert!(matches!(refused, Err(IngestError::Store(_))), "{refused:?}");
+    let store = Arc::new(Down::default());
+    let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_800_000_000_000)));
+    let mut rig = Rig::over(clock, store.clone());
+    rig.webhook = Some(ProviderWebhook { trust: Trust::Payload, ..WEBHOOK });
+    rig.start().await;
+    rig.fake.plan([running(), running(), done("film")]);
+    let task = rig.task(1).await;
+    let kept = signed("evt_1", &step("job-1", 2));
+    store.down.store(true, Ordering::SeqCst);
+    let refused = tell(&rig, &kept, None).await;
+    assert!(matches!(refused, Err(IngestError::Store(StoreError::Unavailable(_)))), "{refused:?}");
+    assert_eq!(rig.get(&task.id).await.status(), Status::Working);
+    store.down.store(false, Ordering::SeqCst);
+    assert_eq!(told(&rig, &kept).await, Ingested::Applied);
+    assert_eq!(result(rig.get(&task.id).await), (false, "film".to_owned()));
 }
 
 /// A sender that hangs up before its answer changes nothing about what is taken: those who wait see the end.

@@ -1,14 +1,15 @@
 //! Hundreds of seeded lives of a provider that delivers: its deliveries come shuffled, doubled, late, early or not at all, between looks that
-//! may fail, submits whose answers are lost and processes that are killed. In the end every task shows what its job became (requirements
+//! may fail, submits whose answers are lost, a store that refuses now and then, and processes that are killed. In the end every task shows what its job became (requirements
 //! J2, J3, C4; hostile 58, 62, 64, 66).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use jobgate::domain::{JobFailure, JobState, Observation, Scope, Status, Task, Timestamp};
+use jobgate::domain::{JobFailure, JobState, ManualClock, Observation, Scope, Status, Task, TaskId, Timestamp};
 use jobgate::engine::{Ingested, ProviderWebhook, Trust};
-use jobgate::store::ListQuery;
+use jobgate::store::{ListQuery, MemoryStore, StoreError, TaskStore};
 use jobgate_adapter_api::{Clock as _, ErrorKind, FixedRandom, Operation, Progress, Random, Retry};
 use jobgate_webhooks::Kept;
 
@@ -37,8 +38,33 @@ struct Sent {
     insists: bool,
 }
 
+/// A store that refuses what has to do with deliveries now and then, before it is done or after.
+#[derive(Debug)]
+struct Flaky {
+    inner: MemoryStore,
+    dice: FixedRandom,
+    faults: AtomicU32,
+    off: AtomicBool,
+}
+
+impl Flaky {
+    async fn around(&self, call: &str) -> Result<(), StoreError> {
+        let concerned = matches!(call, "take" | "was_taken" | "parked" | "find_by_job" | "commit");
+        if concerned && !self.off.load(Ordering::SeqCst) && self.dice.unit() < 0.03 {
+            self.faults.fetch_add(1, Ordering::SeqCst);
+            return Err(StoreError::Unavailable("the store was told to fail".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+wrapped_store!(Flaky);
+
 struct Life {
     rig: Rig,
+    store: Arc<Flaky>,
+    /// How the tasks that have ended were seen first.
+    ended: BTreeMap<TaskId, String>,
     world: World,
     dice: Arc<FixedRandom>,
     on_the_way: Vec<Sent>,
@@ -50,7 +76,10 @@ struct Life {
 impl Life {
     fn new(seed: u64) -> Self {
         let world = [World::Hints, World::Payloads, World::Nothing][usize::try_from(seed % 3).unwrap()];
-        let mut rig = Rig::new();
+        let dice = FixedRandom::new(seed ^ 0xF1A);
+        let store = Arc::new(Flaky { inner: MemoryStore::new(), dice, faults: AtomicU32::new(0), off: AtomicBool::new(false) });
+        let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_800_000_000_000)));
+        let mut rig = Rig::over(clock, store.clone());
         rig.webhook =
             Some(ProviderWebhook { trust: if world == World::Hints { Trust::Hint } else { Trust::Payload }, ..WEBHOOK });
         rig.public_url = Some("https://gateway.example.com".to_owned());
@@ -79,7 +108,16 @@ impl Life {
                 (_, _) => None,
             }));
         }
-        Self { rig, world, dice, on_the_way: Vec::new(), known: BTreeMap::new(), outcomes: BTreeMap::new() }
+        Self {
+            rig,
+            store,
+            ended: BTreeMap::new(),
+            world,
+            dice,
+            on_the_way: Vec::new(),
+            known: BTreeMap::new(),
+            outcomes: BTreeMap::new(),
+        }
     }
 
     fn chance(&self, of: f64) -> bool {
@@ -137,14 +175,23 @@ impl Life {
     }
 
     async fn tasks(&self) -> Vec<Arc<Task>> {
-        self.rig.store.list(ListQuery { scope: Scope::Everybody, after: None, limit: 100 }).await.unwrap()
+        self.store.inner.list(ListQuery { scope: Scope::Everybody, after: None, limit: 100 }).await.unwrap()
+    }
+
+    /// A task that has ended stays as it was seen first.
+    async fn ends_stay(&mut self, seed: u64) {
+        for task in self.tasks().await.iter().filter(|task| task.is_ended()) {
+            let end = format!("{:?} {:?}", task.outcome(), task.updated_at);
+            let first = self.ended.entry(task.id).or_insert_with(|| end.clone());
+            assert_eq!(*first, end, "seed {seed}");
+        }
     }
 
     async fn crash(&mut self) {
         self.rig.kill().await;
         // Claims do not outlive a process.
         let ids: Vec<_> = self.tasks().await.iter().map(|task| task.id).collect();
-        self.rig.store.release(&ids).await.unwrap();
+        self.store.inner.release(&ids).await.unwrap();
         self.rig.start().await;
     }
 
@@ -160,15 +207,18 @@ impl Life {
             self.rig.advance(Duration::from_millis((self.dice.unit() * 6000.0) as u64)).await;
             self.send();
             self.deliver().await;
+            self.ends_stay(seed).await;
             if self.chance(0.08) {
                 self.crash().await;
             }
         }
         self.rig.fake.state().chance = None;
+        self.store.off.store(true, Ordering::SeqCst);
         for _ in 0..80 {
             self.rig.advance(60 * SECOND).await;
             self.send();
             self.deliver().await;
+            self.ends_stay(seed).await;
         }
         let (tasks, jobs) = (self.tasks().await, self.rig.fake.jobs());
         let mut started = 0;
@@ -188,7 +238,7 @@ impl Life {
             }
         }
         assert_eq!((tasks.len(), jobs.len()), (3, started), "seed {seed}");
-        assert!(self.rig.store.all_parked(9).await.unwrap().is_empty(), "seed {seed}");
+        assert!(self.store.inner.all_parked(9).await.unwrap().is_empty(), "seed {seed}");
     }
 }
 
@@ -196,13 +246,16 @@ impl Life {
 #[tokio::test]
 async fn in_whatever_order_deliveries_come_the_tasks_show_what_the_jobs_became() {
     let mut all: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut faults = 0;
     for seed in 0..300 {
         let mut life = Life::new(seed);
         Box::pin(life.live(seed)).await;
+        faults += life.store.faults.load(Ordering::SeqCst);
         for (outcome, count) in life.outcomes {
             *all.entry(outcome).or_default() += count;
         }
     }
+    assert!(faults > 1000, "the store failed {faults} times only");
     for outcome in ["applied", "hinted", "parked", "late", "stale", "repeat"] {
         assert!(all.get(outcome).is_some_and(|count| *count > 10), "{outcome} is not tested: {all:?}");
     }

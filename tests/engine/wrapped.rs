@@ -1,4 +1,23 @@
-//! A store around another one: every call goes through `around`, before it and after it, and may be held up or lost there.
+//! A store around another one: every call goes through `around`, before it and after it, and may be held up, lost or refused there.
+
+use jobgate::store::StoreError;
+
+/// What `around` gives: nothing, or whether the call goes on.
+pub(crate) trait Passage {
+    fn pass(self) -> Result<(), StoreError>;
+}
+
+impl Passage for () {
+    fn pass(self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+impl Passage for Result<(), StoreError> {
+    fn pass(self) -> Self {
+        self
+    }
+}
 
 /// Makes a struct with an `inner` store and a method `around(&self, call: &str)` a store.
 macro_rules! wrapped_store {
@@ -50,9 +69,9 @@ macro_rules! wrapped_store {
         #[async_trait::async_trait]
         impl jobgate::store::TaskStore for $wrapper {
             $(async fn $name(&self, $($argument: $type),*) -> Result<$answer, jobgate::store::StoreError> {
-                self.around(stringify!($name)).await;
+                crate::wrapped::Passage::pass(self.around(stringify!($name)).await)?;
                 let answer = self.inner.$name($($argument),*).await;
-                self.around(stringify!($name)).await;
+                crate::wrapped::Passage::pass(self.around(stringify!($name)).await)?;
                 answer
             })*
         }
