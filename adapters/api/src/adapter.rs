@@ -1,13 +1,18 @@
 //! The calls an adapter answers.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 
 use jobgate_webhooks::Verified;
 
-use crate::{AdapterError, Capabilities, IdempotencyKey, InputAnswers, JobRef, Observation, Operation, SubmitRequest, Timestamp};
+use crate::{
+    AdapterError, Artifact, ArtifactBody, Capabilities, IdempotencyKey, InputAnswers, JobRef, Observation, Operation,
+    SubmitRequest, Timestamp,
+};
 
 /// Speaks to one provider: one account at one external system.
 ///
@@ -33,6 +38,13 @@ pub trait Adapter: fmt::Debug + Send + Sync + 'static {
     /// Hands over what a person answered. Handing over the same answers again must not act twice (clause C13).
     async fn provide(&self, cx: &CallContext, job: &JobRef, answers: &InputAnswers) -> Result<(), AdapterError>;
 
+    /// Begins to fetch a file that the job made ([`crate::JobOutput::artifacts`]) and gives its bytes as they arrive (clause C15). The
+    /// answer begins within the timeout, and no pause in it is longer than that.
+    async fn fetch(&self, cx: &CallContext, job: &JobRef, artifact: &Artifact) -> Result<ArtifactBody, AdapterError> {
+        let _ = (cx, job, artifact);
+        Err(AdapterError::unsupported(Operation::Fetch))
+    }
+
     /// The jobs that a delivery tells of, by their ids, each once; none for a delivery that tells of no job (a ping, another kind of
     /// event). Pure: no network, no memory. An unreadable one is `ErrorKind::Protocol` (clause C14).
     fn jobs_in(&self, delivery: &Verified<'_>) -> Result<Vec<JobRef>, AdapterError> {
@@ -57,11 +69,25 @@ pub struct CallContext {
     pub key: IdempotencyKey,
     /// The call must end within this time.
     pub timeout: Duration,
+    /// The arguments of the submit, for `find`, which may need them to know where to look. When the provider has accepted the job they may
+    /// be gone.
+    pub arguments: Arc<Map<String, Value>>,
     /// When the task was created.
     pub started_at: Timestamp,
     /// Where the provider may deliver what happens to this job: an address that nobody can guess, the same on every attempt. `None` where
     /// the provider has no webhook, or the gateway does not know its own public address. A secret of the provider's: never logged.
     pub callback_url: Option<String>,
+    /// The wish to stop the job; `None` while nobody wants it stopped, and where the provider has refused.
+    pub cancel: Option<CancelWish>,
+}
+
+/// A wish to stop a job, as far as the provider was told of it or will be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CancelWish {
+    /// When it was made.
+    pub requested_at: Timestamp,
+    /// The job has not stopped within [`Capabilities::escalates_after`]: `cancel` is to ask in the harder way.
+    pub escalated: bool,
 }
 
 /// What a successful submit gave.

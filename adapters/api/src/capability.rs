@@ -1,5 +1,7 @@
 //! What an adapter claims to be able to do.
 
+use std::time::Duration;
+
 /// One field, one clause: the kit tests the promise where it is `true` and the refusal where it is `false`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
@@ -18,4 +20,7 @@ pub struct Capabilities {
     pub callback: bool,
     /// A job cannot be looked at, so its deliveries alone tell of it: `poll` is `Unsupported`. Only with `webhook`.
     pub pushed_only: bool,
+    /// How long a job that took a cancel may run on before `cancel` is asked again with [`crate::CancelWish::escalated`]; `None` where there
+    /// is no harder way. Only with `cancel`.
+    pub escalates_after: Option<Duration>,
 }

@@ -68,6 +68,8 @@ pub enum Operation {
     Provide,
     /// Read a delivery.
     Read,
+    /// `Adapter::fetch`
+    Fetch,
 }
 
 impl Operation {
@@ -81,6 +83,7 @@ impl Operation {
             Self::Cancel => "cancel",
             Self::Provide => "provide",
             Self::Read => "read",
+            Self::Fetch => "fetch",
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::InputRequest;
+use crate::{Artifact, InputRequest};
 
 /// The key of one submit, minted with the task and repeated on every attempt.
 ///
@@ -168,12 +168,15 @@ pub struct JobOutput {
     pub parts: Vec<Part>,
     /// The result as data.
     pub data: Option<Value>,
+    /// Files that the gateway is to fetch and keep before the task ends; callers see them behind the parts. Those of a job that failed
+    /// are not kept: callers see their addresses.
+    pub artifacts: Vec<Artifact>,
 }
 
 impl JobOutput {
     /// One text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { parts: vec![Part::Text(text.into())], data: None }
+        Self { parts: vec![Part::Text(text.into())], data: None, artifacts: Vec::new() }
     }
 
     /// With data.

@@ -5,6 +5,7 @@
 #![doc = include_str!("../README.md")]
 
 mod adapter;
+mod artifact;
 mod capability;
 mod clock;
 mod duration;
@@ -12,12 +13,15 @@ mod error;
 mod input;
 mod issue;
 mod job;
+mod preset;
 mod random;
 mod secret;
+mod size;
 mod spec;
 mod transport;
 
-pub use adapter::{Adapter, CallContext, CancelOutcome, Submitted};
+pub use adapter::{Adapter, CallContext, CancelOutcome, CancelWish, Submitted};
+pub use artifact::{Artifact, ArtifactBody};
 pub use capability::Capabilities;
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
 pub use duration::HumanDuration;
@@ -26,7 +30,9 @@ pub use input::{InputAction, InputAnswer, InputAnswers, InputKind, InputRequest}
 pub use issue::{Issue, Issues, Place, Segment};
 pub use job::{IdempotencyKey, JobFailure, JobOutput, JobRef, JobState, Observation, Part, Progress, SubmitRequest};
 pub use jobgate_webhooks::Verified;
+pub use preset::Preset;
 pub use random::{FixedRandom, OsRandom, Random};
 pub use secret::{EnvAndFiles, Secret, SecretError, SecretRef, SecretSource};
+pub use size::HumanBytes;
 pub use spec::{AdapterFactory, AdapterSpec, CheckedAdapter, Deps, ToolWords, factory};
-pub use transport::{Sent, Transport, TransportLimits, parse_retry_after};
+pub use transport::{Exchanged, Sent, Tap, TlsOptions, Transport, TransportLimits, parse_retry_after};

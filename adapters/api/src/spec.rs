@@ -1,5 +1,6 @@
 //! What an author writes once per kind: words, meaning, construction: three steps that cannot be mixed up.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -7,9 +8,9 @@ use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::{Adapter, Clock, Issue, Issues, Place, Random, SecretSource, Transport};
+use crate::{Adapter, Clock, Issue, Issues, Place, Preset, Random, SecretSource, Transport};
 
 /// One kind of job API.
 pub trait AdapterSpec: fmt::Debug + Send + Sync + 'static {
@@ -33,11 +34,16 @@ pub trait AdapterSpec: fmt::Debug + Send + Sync + 'static {
         issues: &mut Issues,
     ) -> Option<Self::Checked>;
 
-    /// Whether a submit hands the provider an address to deliver to ([`crate::CallContext::callback_url`]): then the provider has to have
-    /// a webhook, and the gateway to know its public address.
+    /// Whether a submit hands the provider an address to deliver to ([`crate::CallContext::callback_url`]): then a provider with a webhook
+    /// needs the gateway to know its public address.
     fn uses_callback(checked: &Self::Checked) -> bool {
         let _ = checked;
         false
+    }
+
+    /// Whether a submit cannot be made without that address: then the provider has to have a webhook.
+    fn needs_callback(checked: &Self::Checked) -> bool {
+        Self::uses_callback(checked)
     }
 
     /// Whether deliveries of this provider can be read; without it a webhook would lead nowhere.
@@ -51,6 +57,12 @@ pub trait AdapterSpec: fmt::Debug + Send + Sync + 'static {
     fn pushed_only(checked: &Self::Checked, tool: &str) -> bool {
         let _ = (checked, tool);
         false
+    }
+
+    /// What is called when, in plain sentences: of a tool with these words, which have been checked. A kind without sentences says none.
+    fn explain(config: &Value, tool: &Value) -> Vec<String> {
+        let _ = (config, tool);
+        Vec::new()
     }
 
     /// From meaning to thing. May read secrets. Must not spawn, must not call the provider.
@@ -92,11 +104,23 @@ pub struct Deps {
 /// The erased face of an [`AdapterSpec`], for the registry.
 pub trait AdapterFactory: fmt::Debug + Send + Sync {
     /// What users write after `adapter:`.
-    fn kind(&self) -> &'static str;
+    fn kind(&self) -> &str;
     /// The schema of a provider section's own words.
     fn provider_schema(&self, generator: &mut SchemaGenerator) -> Schema;
     /// The schema of a tool's `job:` section.
     fn tool_schema(&self, generator: &mut SchemaGenerator) -> Schema;
+    /// The tools that this kind describes already; most kinds have none.
+    fn presets(&self) -> Vec<Preset> {
+        Vec::new()
+    }
+    /// A right provider section of this kind, without the common words: the example that people start from. Where there is none, none.
+    fn sample(&self) -> Option<Map<String, Value>> {
+        None
+    }
+    /// What a provider's `webhook` section of this kind need not say; used where the user writes one.
+    fn webhook(&self) -> Map<String, Value> {
+        Map::new()
+    }
     /// Words to meaning; pure. `place` is where the provider section is.
     fn check(
         &self,
@@ -113,10 +137,19 @@ pub trait CheckedAdapter: fmt::Debug + Send + Sync {
     fn build(&self, deps: &Deps) -> Result<Arc<dyn Adapter>, Issue>;
     /// See [`AdapterSpec::uses_callback`].
     fn uses_callback(&self) -> bool;
+    /// See [`AdapterSpec::needs_callback`].
+    fn needs_callback(&self) -> bool {
+        self.uses_callback()
+    }
     /// See [`AdapterSpec::reads_deliveries`].
     fn reads_deliveries(&self) -> bool;
     /// See [`AdapterSpec::pushed_only`].
     fn pushed_only(&self, tool: &str) -> bool;
+    /// See [`AdapterSpec::explain`].
+    fn explain(&self, tool: &str) -> Vec<String> {
+        let _ = tool;
+        Vec::new()
+    }
 }
 
 /// The erased face of `S`.
@@ -134,7 +167,7 @@ impl<S: AdapterSpec> fmt::Debug for Erased<S> {
 }
 
 impl<S: AdapterSpec> AdapterFactory for Erased<S> {
-    fn kind(&self) -> &'static str {
+    fn kind(&self) -> &str {
         S::KIND
     }
 
@@ -153,6 +186,8 @@ impl<S: AdapterSpec> AdapterFactory for Erased<S> {
         tools: Vec<ToolWords<Value>>,
         issues: &mut Issues,
     ) -> Option<Box<dyn CheckedAdapter>> {
+        let words =
+            Written { config: config.clone(), tools: tools.iter().map(|it| (it.name.clone(), it.words.clone())).collect() };
         let config: Option<S::Config> = typed(config, place, issues);
         let named = tools.len();
         let tools: Vec<ToolWords<S::Tool>> = tools
@@ -166,7 +201,7 @@ impl<S: AdapterSpec> AdapterFactory for Erased<S> {
         let checked = S::check(place, config?, tools, &mut found);
         let clean = found.is_empty();
         issues.extend_under(&Place::root(), found);
-        checked.filter(|_| clean && complete).map(|checked| Box::new(Meaning::<S>(checked)) as Box<dyn CheckedAdapter>)
+        checked.filter(|_| clean && complete).map(|checked| Box::new(Meaning::<S> { checked, words }) as Box<dyn CheckedAdapter>)
     }
 }
 
@@ -187,7 +222,16 @@ fn typed<T: DeserializeOwned>(value: Value, place: &Place, issues: &mut Issues) 
     }
 }
 
-struct Meaning<S: AdapterSpec>(S::Checked);
+struct Meaning<S: AdapterSpec> {
+    checked: S::Checked,
+    words: Written,
+}
+
+/// The words as they were written, for those who want them explained.
+struct Written {
+    config: Value,
+    tools: BTreeMap<String, Value>,
+}
 
 impl<S: AdapterSpec> fmt::Debug for Meaning<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -197,18 +241,26 @@ impl<S: AdapterSpec> fmt::Debug for Meaning<S> {
 
 impl<S: AdapterSpec> CheckedAdapter for Meaning<S> {
     fn build(&self, deps: &Deps) -> Result<Arc<dyn Adapter>, Issue> {
-        S::build(&self.0, deps).map(|adapter| Arc::new(adapter) as Arc<dyn Adapter>)
+        S::build(&self.checked, deps).map(|adapter| Arc::new(adapter) as Arc<dyn Adapter>)
     }
 
     fn uses_callback(&self) -> bool {
-        S::uses_callback(&self.0)
+        S::uses_callback(&self.checked)
+    }
+
+    fn needs_callback(&self) -> bool {
+        S::needs_callback(&self.checked)
     }
 
     fn reads_deliveries(&self) -> bool {
-        S::reads_deliveries(&self.0)
+        S::reads_deliveries(&self.checked)
     }
 
     fn pushed_only(&self, tool: &str) -> bool {
-        S::pushed_only(&self.0, tool)
+        S::pushed_only(&self.checked, tool)
+    }
+
+    fn explain(&self, tool: &str) -> Vec<String> {
+        self.words.tools.get(tool).map_or_else(Vec::new, |words| S::explain(&self.words.config, words))
     }
 }

@@ -1,11 +1,17 @@
 //! HTTP with limits: a body cap, a deadline, no redirects, and errors that say whether anything was sent.
 
+mod outside;
+mod stream;
+mod tap;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Request, Response, StatusCode, header};
 
-use crate::{AdapterError, ErrorKind, Operation, Retry, Timestamp};
+pub use self::tap::{Exchanged, Tap};
+use crate::{AdapterError, ErrorKind, Operation, Retry, Secret, Timestamp};
 
 /// What one answer may cost.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +26,17 @@ impl Default for TransportLimits {
     fn default() -> Self {
         Self { max_body_bytes: 8 * 1024 * 1024, connect_timeout: Duration::from_secs(10) }
     }
+}
+
+/// Certificates of one's own, each a PEM.
+#[derive(Clone, Debug, Default)]
+pub struct TlsOptions {
+    /// The authorities that may vouch for a server.
+    pub ca: Option<String>,
+    /// Whether the machine's own authorities may do so beside `ca`; without `ca` they always may.
+    pub machine: bool,
+    /// The certificate that the client shows, with those between it and its authority, and its private key.
+    pub identity: Option<(String, Secret)>,
 }
 
 /// Whether a call that failed may have reached the provider.
@@ -37,6 +54,9 @@ pub enum Sent {
 pub struct Transport {
     client: reqwest::Client,
     limits: TransportLimits,
+    tap: Option<Arc<dyn Tap>>,
+    /// Whether nothing but public addresses is reached.
+    public_only: bool,
 }
 
 impl Transport {
@@ -45,15 +65,22 @@ impl Transport {
     /// # Errors
     /// When the machine's certificate store cannot be used.
     pub fn new(limits: TransportLimits) -> Result<Self, String> {
-        // A second install is refused because the first one stands; both name the same provider of cryptography.
-        rustls::crypto::ring::default_provider().install_default().ok();
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(limits.connect_timeout)
-            .user_agent(concat!("jobgate/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| format!("the HTTP client could not be built: {error}"))?;
-        Ok(Self { client, limits })
+        client(limits, &TlsOptions::default()).map(|client| Self { client, limits, tap: None, public_only: false })
+    }
+
+    /// The same client, whose exchanges by [`Transport::send`] are seen by `tap`.
+    #[must_use]
+    pub fn with_tap(mut self, tap: Arc<dyn Tap>) -> Self {
+        self.tap = Some(tap);
+        self
+    }
+
+    /// Another client with the same limits and tap, and certificates of its own.
+    ///
+    /// # Errors
+    /// When they cannot be read, or key and certificate do not belong together. The sentence holds nothing of them.
+    pub fn with_tls(&self, tls: &TlsOptions) -> Result<Self, String> {
+        Ok(Self { client: client(self.limits, tls)?, ..self.clone() })
     }
 
     /// The same client with a cap of its own on the bytes of an answer's body; a larger cap than before is not granted.
@@ -75,20 +102,37 @@ impl Transport {
         request: Request<Bytes>,
         timeout: Duration,
     ) -> Result<Response<Bytes>, AdapterError> {
-        match tokio::time::timeout(timeout, self.exchange(operation, request)).await {
+        let seen = self.tap.as_ref().map(|tap| (tap, Exchanged::of(operation, &request)));
+        let answer = match tokio::time::timeout(timeout, self.exchange(operation, request)).await {
             Ok(answer) => answer,
             Err(_) => Err(lost(operation, Sent::Perhaps, format!("no answer within {} ms", timeout.as_millis()))),
+        };
+        if let Some((tap, exchange)) = seen {
+            tap.seen(exchange.answered(answer.as_ref().map_err(ToString::to_string)));
         }
+        answer
     }
 
-    async fn exchange(&self, operation: Operation, request: Request<Bytes>) -> Result<Response<Bytes>, AdapterError> {
+    /// Sends `request`; the answer has begun.
+    async fn begin(&self, operation: Operation, request: Request<Bytes>) -> Result<reqwest::Response, AdapterError> {
+        let shut = || AdapterError::new(ErrorKind::Rejected, operation, "the address is not one of the public internet");
+        if self.is_shut(request.uri()) {
+            return Err(shut());
+        }
         let request = reqwest::Request::try_from(request).map_err(|error| {
             AdapterError::new(ErrorKind::Rejected, operation, "the request has no valid address").with_source(error.without_url())
         })?;
-        let mut answer = self.client.execute(request).await.map_err(|error| {
+        self.client.execute(request).await.map_err(|error| {
+            if outside::refused(&error) {
+                return shut();
+            }
             let sent = if error.is_connect() { Sent::No } else { Sent::Perhaps };
             lost(operation, sent, "the connection failed").with_source(error.without_url())
-        })?;
+        })
+    }
+
+    async fn exchange(&self, operation: Operation, request: Request<Bytes>) -> Result<Response<Bytes>, AdapterError> {
+        let mut answer = self.begin(operation, request).await?;
         let mut body = BytesMut::new();
         loop {
             let chunk = answer.chunk().await.map_err(|error| {
@@ -108,6 +152,39 @@ impl Transport {
         *response.headers_mut() = std::mem::take(answer.headers_mut());
         Ok(response)
     }
+}
+
+/// What every client has in common.
+fn builder(limits: TransportLimits) -> reqwest::ClientBuilder {
+    // A second install is refused because the first one stands; both name the same provider of cryptography.
+    rustls::crypto::ring::default_provider().install_default().ok();
+    reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(limits.connect_timeout)
+        .user_agent(concat!("jobgate/", env!("CARGO_PKG_VERSION")))
+}
+
+fn client(limits: TransportLimits, tls: &TlsOptions) -> Result<reqwest::Client, String> {
+    let mut builder = builder(limits);
+    if let Some(ca) = &tls.ca {
+        let authorities = reqwest::Certificate::from_pem_bundle(ca.as_bytes())
+            .ok()
+            .filter(|found| !found.is_empty())
+            .ok_or("the authorities are no PEM with certificates")?;
+        builder = if tls.machine { builder.tls_certs_merge(authorities) } else { builder.tls_certs_only(authorities) };
+    }
+    if let Some((certificate, key)) = &tls.identity {
+        let both = Secret::new(format!("{certificate}\n{}", key.expose()));
+        let identity = reqwest::Identity::from_pem(both.expose().as_bytes())
+            .map_err(|_| "the client's certificate and key are no PEM with a certificate and a private key")?;
+        builder = builder.identity(identity);
+    }
+    builder.build().map_err(|error| match (&tls.ca, &tls.identity) {
+        (None, None) => format!("the HTTP client could not be built: {error}"),
+        // What the library says of certificates may repeat them.
+        _ => "the certificates cannot be used: an authority is not valid, or the client's key does not belong to its certificate"
+            .to_owned(),
+    })
 }
 
 /// The error of a call that got no answer.

@@ -1,6 +1,8 @@
 //! From a run's snapshot to what the gateway sees of the job.
 
-use jobgate_adapter_api::{InputKind, InputRequest, JobFailure, JobOutput, JobState, Observation, Part, Progress, Timestamp};
+use jobgate_adapter_api::{
+    Artifact, InputKind, InputRequest, JobFailure, JobOutput, JobState, Observation, Part, Progress, Timestamp,
+};
 use serde_json::Value;
 
 use crate::asl::{Question, Snapshot, Status};
@@ -51,7 +53,8 @@ fn ended(output: Value) -> JobState {
             other => JobOutput::text(other.to_string()).with_data(other),
         });
     };
-    let given = JobOutput { parts, data: output.get("structuredContent").cloned() };
+    let artifacts = output.get("artifacts").and_then(Value::as_array).into_iter().flatten().filter_map(artifact).collect();
+    let given = JobOutput { parts, data: output.get("structuredContent").cloned(), artifacts };
     if output.get("isError") != Some(&Value::Bool(true)) {
         return JobState::Succeeded(given);
     }
@@ -60,6 +63,14 @@ fn ended(output: Value) -> JobState {
         Part::Image { .. } | Part::Audio { .. } | Part::Link { .. } | Part::Embedded { .. } => None,
     });
     JobState::Failed(JobFailure { output: given, ..JobFailure::new(said.unwrap_or_else(|| "the job failed".to_owned())) })
+}
+
+/// A file for the gateway to keep, in the words of a resource link; `None` for what is none. Only a `data:` address can be kept: there is
+/// nobody to ask for another one.
+fn artifact(described: &Value) -> Option<Artifact> {
+    let text = |key: &str| described.get(key).and_then(Value::as_str).map(str::to_owned);
+    let (mime_type, description) = (text("mimeType"), text("description"));
+    Some(Artifact { mime_type, description, ..Artifact::new(text("uri")?, text("name")?) })
 }
 
 /// One block in the words of MCP; `None` for what is none.

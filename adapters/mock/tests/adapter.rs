@@ -67,8 +67,10 @@ fn cx(text: &str) -> CallContext {
         tool: TOOL.to_owned(),
         key: key(text),
         timeout: Duration::from_secs(10),
+        arguments: Arc::default(),
         started_at: JumpingClock::new().now(),
         callback_url: None,
+        cancel: None,
     }
 }
 
