@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,8 +11,9 @@ use jobgate_adapter_api::{
     Transport, TransportLimits,
 };
 use serde_json::{Value, json};
-use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
+use wiremock::Request;
 
+use crate::api_server::{ApiServer, MockApi, everything_of};
 use crate::{Absent, BadConfig, Case, Fault, Rig, RigTool, Scenario};
 
 /// Where a provider section of a rig finds its credential.
@@ -21,68 +22,35 @@ pub const SECRET_REF: &str = "env:JOBGATE_KIT_SECRET";
 pub const SECRET: &str = "kit-secret-9f2c71d4ab";
 
 /// The transport's cap; [`Fault::Oversize`] sends twice as much.
-const MAX_BODY_BYTES: usize = 64 * 1024;
-/// Longer than any deadline of the suite that meets it.
-const SLOW: Duration = Duration::from_secs(30);
-
-/// A provider's HTTP interface, as one function.
-pub trait MockApi: Send + Sync + 'static {
-    /// Answers one request.
-    fn answer(&self, request: &Request) -> ResponseTemplate;
-
-    /// How many jobs it has started.
-    fn jobs(&self) -> Result<usize, Absent>;
-
-    /// How many answers of people took effect.
-    fn answers(&self) -> Result<usize, Absent>;
-
-    /// The body of what it would deliver of a job as it stands. Needed where `webhook` is claimed.
-    fn delivery(&self, job: &str) -> Result<Vec<u8>, Absent> {
-        let _ = job;
-        Err(Absent("this API delivers nothing"))
-    }
-}
+pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024;
 
 /// A [`Rig`] over a [`MockApi`]: [`crate::JobApi`], [`crate::Stubs`], or an author's own.
 pub struct HttpRig {
-    server: MockServer,
-    state: Arc<State>,
+    server: ApiServer,
     clock: Arc<ManualClock>,
     deps: Deps,
-    factory: fn() -> Box<dyn AdapterFactory>,
+    factory: Box<dyn Fn() -> Box<dyn AdapterFactory> + Send + Sync>,
     provider: Value,
     tools: Vec<RigTool>,
     cases: BTreeMap<Scenario, Result<Case, Absent>>,
     bad: Vec<BadConfig>,
     unknown_job: JobRef,
+    hints: bool,
+    callback: Option<String>,
     secret: Result<Vec<String>, Absent>,
 }
 
 impl fmt::Debug for HttpRig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpRig").field("url", &self.server.uri()).finish_non_exhaustive()
+        f.debug_struct("HttpRig").field("url", &self.url()).finish_non_exhaustive()
     }
-}
-
-/// What the server's threads share with the rig.
-struct State {
-    api: Box<dyn MockApi>,
-    fault: Mutex<Option<Fault>>,
 }
 
 impl HttpRig {
     /// A provider on a free port of loopback, for adapters of this kind.
-    pub async fn start(factory: fn() -> Box<dyn AdapterFactory>, api: impl MockApi) -> Self {
-        let server = MockServer::start().await;
-        let state = Arc::new(State { api: Box::new(api), fault: Mutex::new(None) });
-        let cut = Arc::clone(&state);
-        Mock::given(move |_: &Request| cut.fault() == Some(Fault::Cut))
-            .respond_with_err(|_: &Request| std::io::Error::other("the connection is cut"))
-            .with_priority(1)
-            .mount(&server)
-            .await;
-        Mock::given(|_: &Request| true).respond_with(Front(Arc::clone(&state))).with_priority(2).mount(&server).await;
+    pub async fn start(factory: impl Fn() -> Box<dyn AdapterFactory> + Send + Sync + 'static, api: impl MockApi) -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::from_millis(1_785_240_000_000)));
+        let server = ApiServer::start(api, Arc::<ManualClock>::clone(&clock)).await;
         let limits = TransportLimits { max_body_bytes: MAX_BODY_BYTES, connect_timeout: Duration::from_secs(5) };
         let deps = Deps {
             provider: "kit".to_owned(),
@@ -95,15 +63,16 @@ impl HttpRig {
         };
         Self {
             server,
-            state,
             clock,
             deps,
-            factory,
+            factory: Box::new(factory),
             provider: json!({}),
             tools: Vec::new(),
             cases: BTreeMap::new(),
             bad: Vec::new(),
             unknown_job: JobRef::new("no-such-job"),
+            hints: false,
+            callback: None,
             secret: Ok(vec![SECRET.to_owned()]),
         }
     }
@@ -111,7 +80,7 @@ impl HttpRig {
     /// Where the provider listens: `http://127.0.0.1:PORT`, without a slash at the end.
     #[must_use]
     pub fn url(&self) -> String {
-        self.server.uri()
+        self.server.url()
     }
 
     /// The provider section, given the provider's address. Its credential is [`SECRET_REF`].
@@ -167,6 +136,20 @@ impl HttpRig {
         self
     }
 
+    /// Deliveries that only name their job.
+    #[must_use]
+    pub const fn with_hints(mut self) -> Self {
+        self.hints = true;
+        self
+    }
+
+    /// The address that a submit may hand out for deliveries of its job.
+    #[must_use]
+    pub fn with_callback(mut self, address: impl Into<String>) -> Self {
+        self.callback = Some(address.into());
+        self
+    }
+
     /// One more form in which the secret must not show, for example its base64.
     #[must_use]
     pub fn secret_also_as(mut self, form: impl Into<String>) -> Self {
@@ -185,7 +168,7 @@ impl HttpRig {
 
     /// Every request that the provider received, in order.
     pub async fn requests(&self) -> Vec<Request> {
-        self.server.received_requests().await.unwrap_or_default()
+        self.server.requests().await
     }
 }
 
@@ -224,19 +207,27 @@ impl Rig for HttpRig {
     }
 
     async fn jobs(&self) -> Result<usize, Absent> {
-        self.state.api.jobs()
+        self.server.api().jobs()
     }
 
     async fn answers(&self) -> Result<usize, Absent> {
-        self.state.api.answers()
+        self.server.api().answers()
     }
 
     async fn delivery(&self, job: &JobRef) -> Result<Vec<u8>, Absent> {
-        self.state.api.delivery(job.id())
+        self.server.api().delivery(job.id())
+    }
+
+    fn deliveries_are_hints(&self) -> bool {
+        self.hints
+    }
+
+    fn callback_url(&self) -> Option<String> {
+        self.callback.clone()
     }
 
     async fn inject(&self, fault: Option<Fault>) -> Result<(), Absent> {
-        *self.state.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+        self.server.inject(fault);
         Ok(())
     }
 
@@ -251,45 +242,6 @@ impl Rig for HttpRig {
             forms.iter().any(|form| text.contains(form))
         })
     }
-}
-
-impl State {
-    fn fault(&self) -> Option<Fault> {
-        *self.fault.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Answers with the fault of the moment, or as the provider does.
-struct Front(Arc<State>);
-
-impl Respond for Front {
-    fn respond(&self, request: &Request) -> ResponseTemplate {
-        let error = |message: &str| json!({ "message": message, "error": { "message": message } });
-        let of = |status: u16| ResponseTemplate::new(status).set_body_json(error("the provider is in trouble"));
-        match self.0.fault() {
-            None => self.0.api.answer(request),
-            Some(Fault::RateLimited(None)) => of(429),
-            Some(Fault::RateLimited(Some(wait))) => of(429).insert_header("Retry-After", wait.as_secs().to_string()),
-            // A cut connection is answered by the mock in front of this one.
-            Some(Fault::Unavailable | Fault::Cut) => of(503),
-            Some(Fault::Rejected) => of(422),
-            Some(Fault::Unauthorized) => of(401),
-            Some(Fault::Echo) => ResponseTemplate::new(422).set_body_json(error(&everything_of(request))),
-            Some(Fault::Slow) => ResponseTemplate::new(200).set_body_json(json!({ "id": "1" })).set_delay(SLOW),
-            Some(Fault::BadJson) => ResponseTemplate::new(200).set_body_raw(r#"{"id": "1", "status": "succ"#, "application/json"),
-            Some(Fault::Html) => ResponseTemplate::new(200).set_body_raw("<!DOCTYPE html><title>Sign in</title>", "text/html"),
-            Some(Fault::Oversize) => {
-                ResponseTemplate::new(200).set_body_json(json!({ "id": "1", "filler": "x".repeat(2 * MAX_BODY_BYTES) }))
-            }
-        }
-    }
-}
-
-/// Address, headers and body in one text.
-fn everything_of(request: &Request) -> String {
-    let headers: Vec<String> =
-        request.headers.iter().map(|(name, value)| format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()))).collect();
-    format!("{} {} {}", request.url, headers.join("; "), String::from_utf8_lossy(&request.body))
 }
 
 /// Knows [`SECRET_REF`] and nothing else.

@@ -1,6 +1,7 @@
 //! Contract tests for adapters.
 #![doc = include_str!("../README.md")]
 
+mod api_server;
 mod clauses;
 mod delivery;
 mod http_rig;
@@ -8,11 +9,13 @@ mod job_api;
 mod rig;
 mod stubs;
 mod suite;
+mod wire;
 
 use std::pin::Pin;
 
+pub use api_server::{ApiServer, MockApi};
 pub use delivery::verified;
-pub use http_rig::{HttpRig, MockApi, SECRET, SECRET_REF};
+pub use http_rig::{HttpRig, SECRET, SECRET_REF};
 pub use job_api::JobApi;
 pub use rig::{Absent, BadConfig, Case, Fault, Rig, RigTool, Scenario};
 pub use stubs::{StubError, Stubs};
@@ -64,6 +67,7 @@ clauses! {
     C12 = clauses::submit::c12;
     C13 = clauses::input::c13;
     C14 = clauses::delivery::c14;
+    C15 = clauses::file::c15;
 }
 
 /// Runs one clause against a rig, which is made inside the runtime that the clause runs in.
@@ -100,6 +104,7 @@ macro_rules! adapter_contract {
             c12_a_job_is_found_by_its_key_where_claimed = C12;
             c13_answers_reach_the_job_once_where_claimed = C13;
             c14_a_delivery_says_what_a_look_would_say_where_claimed = C14;
+            c15_a_file_to_keep_is_handed_over_whole = C15;
         }
     };
     (@tests $rig:expr, $($name:ident = $clause:ident;)+) => {

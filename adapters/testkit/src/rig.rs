@@ -53,6 +53,16 @@ pub trait Rig: Send + Sync {
         Err(Absent("this rig gives no deliveries"))
     }
 
+    /// Whether deliveries only name their job, so that reading one says nothing: the job is then looked at.
+    fn deliveries_are_hints(&self) -> bool {
+        false
+    }
+
+    /// The address that a submit may hand out for deliveries of its job; needed where a submit cannot do without.
+    fn callback_url(&self) -> Option<String> {
+        None
+    }
+
     /// From now on the provider meets every call with `fault`, until `None`.
     async fn inject(&self, fault: Option<Fault>) -> Result<(), Absent>;
 

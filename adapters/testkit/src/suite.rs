@@ -101,15 +101,18 @@ impl<'a> Suite<'a> {
             tool: tool.to_owned(),
             key,
             timeout: CALL_TIMEOUT,
+            arguments: Arc::default(),
             started_at: self.rig.deps().clock.now(),
-            callback_url: None,
+            callback_url: self.rig.callback_url(),
+            cancel: None,
         }
     }
 
     /// Starts a job of this scenario.
     pub(crate) async fn start(&self, adapter: &dyn Adapter, scenario: Scenario) -> Result<Started, Breach> {
         let case = self.case(scenario)?;
-        let cx = self.context(&case.tool, self.key());
+        let arguments = Arc::new(case.arguments.clone());
+        let cx = CallContext { arguments, ..self.context(&case.tool, self.key()) };
         let Submitted { job, observation } = self
             .submit(adapter, &cx, &case)
             .await

@@ -59,13 +59,16 @@ mutants! {
     c1_place_not_named: Everything HidesThePlace => ["C1"];
     c2_result_lost: Everything LosesTheResult => ["C2"];
     c2_failure_without_a_reason: Everything FailsInSilence => ["C2"];
-    c2_never_ends: Everything NeverEnds => ["C2", "C3", "C5", "C7", "C9", "C10", "C13"];
+    c2_never_ends: Everything NeverEnds => ["C2", "C3", "C5", "C7", "C9", "C10", "C13", "C15"];
     c3_comes_back_to_life: Everything ComesBackToLife => ["C3", "C5", "C7", "C13"];
     c4_two_jobs_for_a_key: Everything StartsTwoJobs => ["C4"];
     c4_claims_too_little: Nothing ClaimsTooLittle => ["C4"];
     c5_cancel_does_nothing: Everything CancelDoesNothing => ["C3", "C5"];
     c5_second_cancel_fails: Everything SecondCancelFails => ["C5"];
     c5_cancel_kills_the_finished: Everything CancelKillsTheFinished => ["C5"];
+    c5_harder_way_does_nothing: Everything HarderWayDoesNothing => ["C5"];
+    c5_harder_way_kills_the_finished: Everything HarderWayKillsTheFinished => ["C5"];
+    c5_escalates_without_cancel: Nothing EscalatesWithoutCancel => ["C5"];
     c5_unclaimed_cancel_works: Nothing UnclaimedCancelWorks => ["C5"];
     c5_unclaimed_cancel_is_rejected: Nothing UnclaimedCancelIsRejected => ["C5"];
     c6_invents_a_status: Everything InventsAStatus => ["C6"];
@@ -98,7 +101,8 @@ mutants! {
     c14_says_nothing: Everything SaysNothing => ["C14"];
     c14_unclaimed_delivery_is_empty: Nothing UnclaimedDeliveryIsEmpty => ["C14"];
     c14_looks_where_it_cannot: Pushed PollsWhatIsPushed => ["C14"];
-    c14_pushed_without_webhook: Pushed PushedWithoutWebhook => ["C2", "C3", "C5", "C7", "C8", "C9", "C10", "C11", "C14"];
+    c14_pushed_without_webhook: Pushed PushedWithoutWebhook => ["C2", "C3", "C5", "C7", "C8", "C9", "C10", "C11", "C14", "C15"];
+    c15_gives_a_file_of_nobody: Nothing GivesAFileOfNobody => ["C15"];
 }
 
 fn breach_without(clause: Clause, scenario: Scenario, reason: &'static str) -> Option<String> {

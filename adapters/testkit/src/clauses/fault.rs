@@ -98,7 +98,7 @@ async fn call(suite: &Suite<'_>, adapter: &dyn Adapter, operation: Operation, st
             suite.submit(adapter, &fresh, case).await.map(|done| format!("{done:?}"))
         }
         Operation::Cancel => adapter.cancel(cx, job).await.map(|done| format!("{done:?}")),
-        Operation::Poll | Operation::Find | Operation::Provide | Operation::Read => {
+        Operation::Poll | Operation::Find | Operation::Provide | Operation::Read | Operation::Fetch => {
             adapter.poll(cx, job).await.map(|seen| format!("{seen:?}"))
         }
     }

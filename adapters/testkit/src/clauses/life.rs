@@ -1,6 +1,6 @@
 //! C2, C3, C6, C7, C9: the life of a job.
 
-use jobgate_adapter_api::{ErrorKind, JobOutput, JobState, Observation, Part};
+use jobgate_adapter_api::{CancelWish, ErrorKind, JobOutput, JobState, Observation, Part};
 
 use crate::suite::{Breach, Started, Suite, ensure};
 use crate::{Absent, Scenario};
@@ -31,7 +31,7 @@ fn hands_over(started: &Started, text: &str, what: &str) -> Result<(), Breach> {
     Ok(())
 }
 
-/// Everything that people or models could read in a result.
+/// Everything that people or models could read in a result, and the files that it names.
 fn text_of(output: &JobOutput) -> String {
     let parts = output.parts.iter().map(|part| match part {
         Part::Text(text) => text.clone(),
@@ -39,7 +39,8 @@ fn text_of(output: &JobOutput) -> String {
         Part::Link { uri, name, .. } => format!("{name} {uri}"),
         Part::Embedded { uri, text, .. } => format!("{uri} {text}"),
     });
-    parts.chain(output.data.iter().map(ToString::to_string)).collect::<Vec<_>>().join("\n")
+    let files = output.artifacts.iter().map(|file| format!("{} {}", file.name, file.uri));
+    parts.chain(files).chain(output.data.iter().map(ToString::to_string)).collect::<Vec<_>>().join("\n")
 }
 
 pub(crate) async fn c3(suite: &Suite<'_>) -> Result<(), Breach> {
@@ -51,6 +52,7 @@ pub(crate) async fn c3(suite: &Suite<'_>) -> Result<(), Breach> {
     }
     if suite.claims(adapter.as_ref(), Scenario::RunsLong)?.cancel {
         let mut started = suite.start(adapter.as_ref(), Scenario::RunsLong).await?;
+        started.cx.cancel = Some(CancelWish { requested_at: started.cx.started_at, escalated: false });
         adapter.cancel(&started.cx, &started.job).await.map_err(|error| Breach::new(format!("cancel failed: {error}")))?;
         let end = suite.run_to_end(adapter.as_ref(), &mut started).await?;
         stays(suite, adapter.as_ref(), &mut started, &end).await?;

@@ -1,6 +1,6 @@
 //! C4 and C12: one key, one job, found again.
 
-use jobgate_adapter_api::{Adapter, ErrorKind};
+use jobgate_adapter_api::{Adapter, CallContext, ErrorKind};
 
 use crate::suite::{Breach, Suite, ensure};
 use crate::{Absent, Case, Scenario};
@@ -78,7 +78,7 @@ pub(crate) async fn c12(suite: &Suite<'_>) -> Result<(), Breach> {
             "find is claimed, and the key of the job {} finds {found:?}",
             started.job.id()
         );
-        let never = suite.context(&started.cx.tool, suite.key());
+        let never = CallContext { key: suite.key(), ..started.cx.clone() };
         let found = instance.find(&never, &never.key).await.map_err(failed)?;
         ensure!(found.is_none(), "a key that was never used finds {found:?}");
     }

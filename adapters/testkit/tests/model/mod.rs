@@ -7,10 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::{HeaderMap, StatusCode};
 use jobgate_adapter_api::{
-    Adapter, AdapterError, AdapterFactory, CallContext, CancelOutcome, Capabilities, CheckedAdapter, Deps, EnvAndFiles,
-    ErrorKind, FixedRandom, IdempotencyKey, InputAnswers, InputKind, InputRequest, Issue, Issues, JobFailure, JobOutput, JobRef,
-    JobState, ManualClock, Observation, Operation, Place, Retry, SubmitRequest, Submitted, Timestamp, ToolWords, Transport,
-    TransportLimits, Verified,
+    Adapter, AdapterError, AdapterFactory, Artifact, ArtifactBody, CallContext, CancelOutcome, Capabilities, CheckedAdapter,
+    Deps, EnvAndFiles, ErrorKind, FixedRandom, IdempotencyKey, InputAnswers, InputKind, InputRequest, Issue, Issues, JobFailure,
+    JobOutput, JobRef, JobState, ManualClock, Observation, Operation, Place, Retry, SubmitRequest, Submitted, Timestamp,
+    ToolWords, Transport, TransportLimits, Verified,
 };
 use jobgate_adapter_testkit::{Absent, BadConfig, Case, Fault, Rig, RigTool, Scenario};
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -33,6 +33,9 @@ pub(crate) enum Flaw {
     CancelKillsTheFinished,
     UnclaimedCancelWorks,
     UnclaimedCancelIsRejected,
+    HarderWayDoesNothing,
+    HarderWayKillsTheFinished,
+    EscalatesWithoutCancel,
     InventsAStatus,
     RemembersJobs,
     RetriesTheRejected,
@@ -64,6 +67,7 @@ pub(crate) enum Flaw {
     UnclaimedDeliveryIsEmpty,
     PollsWhatIsPushed,
     PushedWithoutWebhook,
+    GivesAFileOfNobody,
 }
 
 const SECRET: &str = "model-secret-55aa";
@@ -116,8 +120,17 @@ impl ModelRig {
         let all = claims == Claims::Everything;
         let pushed_only = claims == Claims::Pushed;
         let webhook = claims != Claims::Nothing && flaw != Some(Flaw::PushedWithoutWebhook);
-        let claims =
-            Capabilities { idempotent_submit: all, find: all, cancel: all, input: all, webhook, callback: false, pushed_only };
+        let harder = all || flaw == Some(Flaw::EscalatesWithoutCancel);
+        let claims = Capabilities {
+            escalates_after: harder.then_some(Duration::from_secs(60)),
+            idempotent_submit: all,
+            find: all,
+            cancel: all,
+            input: all,
+            webhook,
+            pushed_only,
+            ..Capabilities::default()
+        };
         let deps = Deps {
             provider: "kit".to_owned(),
             place: Place::root(),
@@ -447,10 +460,12 @@ impl Adapter for Model {
         if found.cancelled && self.is(Flaw::SecondCancelFails) {
             return Err(AdapterError::new(ErrorKind::Rejected, Operation::Cancel, "it is stopping already"));
         }
-        if self.state(found).is_terminal() && !self.is(Flaw::CancelKillsTheFinished) {
+        let harder = cx.cancel.is_some_and(|wish| wish.escalated);
+        let kills = self.is(Flaw::CancelKillsTheFinished) || harder && self.is(Flaw::HarderWayKillsTheFinished);
+        if self.state(found).is_terminal() && !kills {
             return Ok(CancelOutcome::AlreadyEnded);
         }
-        found.cancelled = !self.is(Flaw::CancelDoesNothing);
+        found.cancelled = !(self.is(Flaw::CancelDoesNothing) || harder && self.is(Flaw::HarderWayDoesNothing));
         Ok(CancelOutcome::Requested)
     }
 
@@ -469,6 +484,13 @@ impl Adapter for Model {
         found.answered = true;
         world.answers += if fresh { answers.len() } else { 0 };
         Ok(())
+    }
+
+    async fn fetch(&self, _: &CallContext, _: &JobRef, _: &Artifact) -> Result<ArtifactBody, AdapterError> {
+        if !self.is(Flaw::GivesAFileOfNobody) {
+            return Err(AdapterError::unsupported(Operation::Fetch));
+        }
+        Ok(ArtifactBody { mime_type: None, size: None, chunks: Box::pin(futures_util::stream::empty()) })
     }
 
     fn jobs_in(&self, delivery: &Verified<'_>) -> Result<Vec<JobRef>, AdapterError> {
