@@ -1,7 +1,8 @@
 //! Making a provider's sentence fit for a caller: no secrets, no addresses, no tokens, no control characters, not long.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::collections::VecDeque;
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use jobgate_adapter_api::Secret;
 use regex::Regex;
@@ -18,35 +19,55 @@ static ADDRESS: LazyLock<Regex> =
 /// What looks like a key or token: 20 or more characters without a space.
 static LONG: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[A-Za-z0-9_\-+/=.]{20,}").expect("the pattern is constant"));
 
+/// Secrets that are remembered of those that appear while the gateway runs: tokens, cookies, signatures. The oldest have ended long since.
+const LEARNED: usize = 64;
+
 /// Knows the secrets of one provider, in every form in which they are sent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cleaner {
     secrets: Vec<Secret>,
+    /// Shared by all clones.
+    learned: Arc<RwLock<VecDeque<Secret>>>,
 }
 
 impl Cleaner {
     pub(crate) fn new(secrets: Vec<Secret>) -> Self {
-        Self { secrets: secrets.into_iter().filter(|secret| !secret.expose().is_empty()).collect() }
+        let secrets = secrets.into_iter().filter(|secret| !secret.expose().is_empty()).collect();
+        Self { secrets, learned: Arc::default() }
     }
 
-    /// Knows the address of a task's deliveries as well, as whoever has it can make one.
-    pub(crate) fn with_callback(&self, url: Option<&str>) -> Cow<'_, Self> {
-        let Some(url) = url.filter(|url| !url.is_empty()) else { return Cow::Borrowed(self) };
-        let token = url.rsplit('/').next().filter(|token| !token.is_empty());
-        let mut secrets = vec![Secret::new(url.to_owned())];
-        secrets.extend(token.map(|token| Secret::new(token.to_owned())));
-        secrets.extend(self.secrets.iter().cloned());
-        Cow::Owned(Self { secrets })
+    /// Knows one more secret from now on.
+    pub(crate) fn learn(&self, secret: Secret) {
+        let mut learned = self.learned.write().unwrap_or_else(PoisonError::into_inner);
+        if secret.expose().is_empty() || learned.contains(&secret) {
+            return;
+        }
+        if learned.len() == LEARNED {
+            learned.pop_front();
+        }
+        learned.push_back(secret);
+    }
+
+    /// Knows the secrets of one task as well: the address of its deliveries, as whoever has it can make one, and `others`.
+    pub(crate) fn with_task(&self, url: Option<&str>, others: Vec<Secret>) -> Cow<'_, Self> {
+        let url = url.filter(|url| !url.is_empty());
+        if url.is_none() && others.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let token = url.and_then(|url| url.rsplit('/').next()).filter(|token| !token.is_empty());
+        let of_url = [url, token].into_iter().flatten().map(|text| Secret::new(text.to_owned()));
+        let known = self.secrets.iter().cloned();
+        let secrets = of_url.chain(others).chain(known).filter(|secret| !secret.expose().is_empty()).collect();
+        Cow::Owned(Self { secrets, learned: Arc::clone(&self.learned) })
     }
 
     /// The text without secrets, and otherwise as it is: for results, which may hold addresses and long words.
     pub(crate) fn redact(&self, text: String) -> String {
-        self.secrets.iter().fold(
-            text,
-            |text, secret| {
-                if text.contains(secret.expose()) { text.replace(secret.expose(), "***") } else { text }
-            },
-        )
+        let learned = self.learned.read().unwrap_or_else(PoisonError::into_inner);
+        let without = |text: String, secret: &Secret| {
+            if text.contains(secret.expose()) { text.replace(secret.expose(), "***") } else { text }
+        };
+        self.secrets.iter().chain(learned.iter()).fold(text, without)
     }
 
     /// The same for every text and name in a JSON value.

@@ -7,12 +7,12 @@ use minijinja::value::Value as Dynamic;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-use crate::adapter::MOST_ID;
 use crate::exchange::Exchange;
 use crate::json;
 use crate::language::{Context, Faulty, Text};
 use crate::observe::Judged;
 use crate::plan::{DeliveryPlan, ToldPlan, ToolPlan};
+use crate::submit::MOST_ID;
 use crate::words::Parse;
 
 /// Jobs of one delivery: each of them is looked up and read on its own.
@@ -63,23 +63,30 @@ impl Exchange {
         let Some(opened) = self.open(plan, delivery)? else { return Ok(None) };
         // Entries come in the order of what happened, so the last one is the newest.
         let Some(entry) = self.entries(plan, &opened)?.into_iter().rfind(|entry| entry.id == job.id()) else { return Ok(None) };
+        if plan.hint {
+            return Ok(None);
+        }
         let body = self.body_of(plan, told, &opened, entry)?;
         context.set("body", &body);
         context.set("delivery", &opened.body);
         context.set("text", &String::from_utf8_lossy(delivery.body()));
         context.set("code", &200);
+        context.set("log", &"");
         context.set_dynamic("headers", Dynamic::from(BTreeMap::<String, Dynamic>::new()));
-        let (judged, rule) = self.judge(operation, &told.rules, tool.input.as_ref(), true, &mut context)?;
+        let (judged, rule) = self.judge(operation, &told.rules, true, &mut context)?;
         let state = match judged {
             Judged::State(state) | Judged::Word(state) => state,
             Judged::Succeeded => match &told.output {
-                Some(output) => JobState::Succeeded(self.output(operation, cx, output, &context)?),
+                Some(output) => self.output(operation, cx, output, &context)?,
                 None => return Ok(None),
             },
             Judged::Failed => match &told.reason {
                 Some(reason) => JobState::Failed(self.reason(cx, reason, &context)),
                 None => return Ok(None),
             },
+            // What has to be asked for first takes a look.
+            Judged::Asks if tool.input.as_ref().is_some_and(|input| !input.steps.is_empty()) => return Ok(None),
+            Judged::Asks => self.asked(operation, cx, tool.input.as_ref(), &context)?,
             // That a job is not there only the provider itself can say.
             Judged::NotFound | Judged::Nothing => return Ok(None),
         };

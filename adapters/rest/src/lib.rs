@@ -2,23 +2,38 @@
 #![doc = include_str!("../README.md")]
 
 mod adapter;
+mod cancel;
 mod check;
 mod clean;
 mod codes;
 mod delivery;
 mod exchange;
+mod explain;
+mod fetch;
+mod find;
+mod form;
 mod json;
 mod language;
+mod late;
+mod log;
+mod lookups;
+mod media;
 mod observe;
+mod output;
+mod pages;
 mod plan;
+mod progress;
+mod proof;
+mod questions;
+mod repeat;
+mod resolve;
 mod spec;
+mod steps;
+mod submit;
 mod words;
 
 pub use adapter::RestAdapter;
 pub use codes::Codes;
 pub use plan::Checked;
 pub use spec::Rest;
-pub use words::{
-    Answer, Auth, Basic, Cancel, Delivery, Failure, Find, Input, Job, Link, Named, Names, Parse, ProgressWords, Provider,
-    Rejected, Request, ResultWords, Rule, StateWord, Status, Submit, Told,
-};
+pub use words::*;

@@ -2,18 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use jobgate_adapter_api::{
-    AdapterError, CallContext, ErrorKind, InputKind, InputRequest, JobFailure, JobOutput, JobState, Observation, Operation, Part,
-    Progress, parse_retry_after,
-};
-use serde_json::Value;
+use jobgate_adapter_api::{AdapterError, CallContext, ErrorKind, JobState, Observation, Operation};
 
-use crate::clean::{ERROR_CHARS, MESSAGE_CHARS};
+use crate::clean::MESSAGE_CHARS;
 use crate::exchange::{Answer, Exchange};
 use crate::language::{Context, Text};
-use crate::plan::{
-    InputKindPlan, InputPlan, OutputPlan, Reading, ReasonPlan, RequestPlan, RulePlan, Rules, StatusPlan, ToolPlan,
-};
+use crate::log::{self, LogRead};
+use crate::plan::{RulePlan, Rules, StatusPlan, ToolPlan};
+use crate::resolve::Resolved;
 use crate::words::StateWord;
 
 /// Characters of a status word that nobody mapped.
@@ -26,6 +22,8 @@ pub(crate) enum Judged {
     Succeeded,
     /// Its reason is still to be read.
     Failed,
+    /// What it asks is still to be read.
+    Asks,
     NotFound,
     /// A word that no rule maps.
     Word(JobState),
@@ -39,35 +37,87 @@ impl Exchange {
         operation: Operation,
         cx: &CallContext,
         tool: &ToolPlan,
-        mut context: Context,
+        context: Context,
     ) -> Result<Observation, AdapterError> {
+        self.look_at(operation, cx, tool, context).await.map(|(seen, _)| seen)
+    }
+
+    /// One look, and what texts know after it.
+    pub(crate) async fn look_at(
+        &self,
+        operation: Operation,
+        cx: &CallContext,
+        tool: &ToolPlan,
+        mut context: Context,
+    ) -> Result<(Observation, Context), AdapterError> {
         let status = &tool.status;
         let request = status.request.as_ref().ok_or_else(|| AdapterError::unsupported(operation))?;
+        let learned = match self.resolve(operation, cx, tool, &mut context).await? {
+            Resolved::All(learned) => learned,
+            Resolved::Waits(seen) => return Ok((*seen, context)),
+        };
         let answer = self.send(operation, request, &context, cx.timeout).await?;
         answer.describe(&mut context);
         if !status.reading.accept.contains(answer.status.as_u16()) {
             return Err(self.failed_look(operation, status, &answer, &context));
         }
         self.vet(operation, &status.reading, &answer)?;
+        let (mut seen, context) = self.seen(operation, cx, tool, &answer, context).await?;
+        // What this answer teaches is newer.
+        seen.learned = learned.into_iter().chain(seen.learned).collect();
+        Ok((seen, context))
+    }
+
+    /// What a status answer shows, and what texts know after it.
+    pub(crate) async fn seen(
+        &self,
+        operation: Operation,
+        cx: &CallContext,
+        tool: &ToolPlan,
+        answer: &Answer,
+        mut context: Context,
+    ) -> Result<(Observation, Context), AdapterError> {
+        let status = &tool.status;
+        if let Some(word) = status.rules.word.as_ref().and_then(|word| self.plan.engine.string(word, &context).ok()) {
+            context.set("word", &word);
+        }
+        self.run_steps(operation, cx, &status.steps, &mut context).await?;
+        // Where the rules or their messages read the log it is there before them, else only where a result or failure shows it.
+        let mut read = LogRead::default();
+        context.set("log", &"");
+        let early = tool.status.rules.needs_log();
+        if let Some(log) = tool.log.as_ref().filter(|_| early) {
+            read = self.read_log(operation, cx, log, &mut context).await;
+        }
         let good = answer.status.is_success();
-        let (judged, rule) = self.judge(operation, &status.rules, tool.input.as_ref(), good, &mut context)?;
+        let (judged, rule) = self.judge(operation, &status.rules, good, &mut context)?;
+        let late = match judged {
+            Judged::Succeeded => tool.result.output.uses("log"),
+            Judged::Failed => tool.failure.reason.needs_log(),
+            _ => false,
+        };
+        if let Some(log) = tool.log.as_ref().filter(|_| late && !early) {
+            read = self.read_log(operation, cx, log, &mut context).await;
+        }
+        let row = self.row(&status.rules, rule, &context);
         let state = match judged {
-            Judged::State(state) => state,
-            Judged::Succeeded => {
-                let context = self.more(operation, cx, tool.result.more.as_ref(), &answer, &context).await?;
-                JobState::Succeeded(self.output(operation, cx, &tool.result.output, &context)?)
-            }
-            Judged::Failed => {
-                let context = self.more(operation, cx, tool.failure.more.as_ref(), &answer, &context).await?;
-                JobState::Failed(self.reason(cx, &tool.failure.reason, &context))
-            }
+            Judged::State(state) => row.late.unwrap_or(state),
+            Judged::Succeeded => self.ended_well(operation, cx, &tool.result, answer, &context).await?,
+            Judged::Failed => self.ended_badly(operation, cx, &tool.failure, answer, &context).await?,
+            Judged::Asks => match row.late {
+                Some(late) => late,
+                None => self.ask(operation, cx, tool.input.as_ref(), &mut context).await?,
+            },
             Judged::NotFound => return Err(unknown_job(operation)),
-            Judged::Word(_) | Judged::Nothing if !good => return Err(self.failed_look(operation, status, &answer, &context)),
+            Judged::Word(_) | Judged::Nothing if !good => return Err(self.failed_look(operation, status, answer, &context)),
             Judged::Word(state) => state,
             Judged::Nothing => JobState::Unrecognized(format!("status {} that no rule matches", answer.status.as_u16())),
         };
-        let next_poll = parse_retry_after(&answer.headers, self.clock.now());
-        Ok(Observation { next_poll, ..self.observation(&status.rules, rule, state, &context) })
+        let next_poll = self.asked_for(&answer.headers).max(read.wait);
+        let mut seen = Observation { next_poll, ..self.observation(&status.rules, rule, state, &context) };
+        seen.learned.extend(row.learned);
+        seen.learned.extend(read.learned.map(|place| (log::HANDLE.to_owned(), place)));
+        Ok((seen, context))
     }
 
     /// What the rules say. `good` is whether it came with a success; only then must a word that is asked for be there.
@@ -75,7 +125,6 @@ impl Exchange {
         &self,
         operation: Operation,
         rules: &'p Rules,
-        input: Option<&InputPlan>,
         good: bool,
         context: &mut Context,
     ) -> Result<(Judged, Option<&'p RulePlan>), AdapterError> {
@@ -84,9 +133,7 @@ impl Exchange {
         let judged = match (rule.map(|rule| rule.state), word) {
             (Some(StateWord::Queued), _) => Judged::State(JobState::Queued),
             (Some(StateWord::Running), _) => Judged::State(JobState::Running),
-            (Some(StateWord::InputRequired), _) => {
-                Judged::State(JobState::InputRequired(self.questions(operation, input, context)?))
-            }
+            (Some(StateWord::InputRequired), _) => Judged::Asks,
             (Some(StateWord::Succeeded), _) => Judged::Succeeded,
             (Some(StateWord::Failed), _) => Judged::Failed,
             (Some(StateWord::Cancelled), _) => Judged::State(JobState::Cancelled),
@@ -106,7 +153,7 @@ impl Exchange {
         let message = sentences.into_iter().flatten().find_map(|text| self.sentence(text, context, MESSAGE_CHARS));
         Observation {
             message,
-            progress: self.progress(rules, context),
+            progress: rules.progress.as_ref().and_then(|plan| self.progress(plan, context)),
             learned: self.learned(rules, context),
             ..Observation::new(state)
         }
@@ -164,117 +211,11 @@ impl Exchange {
         Ok(None)
     }
 
-    fn progress(&self, rules: &Rules, context: &Context) -> Option<Progress> {
-        let (done, total) = rules.progress.as_ref()?;
-        let number = |text: &Text| self.plan.engine.string_if_any(text, context).ok().flatten()?.trim().parse::<f64>().ok();
-        let done = number(done).filter(|done| done.is_finite())?;
-        Some(Progress { done, total: total.as_ref().and_then(number).filter(|total| total.is_finite()) })
-    }
-
+    /// What was taught, and what is learned once where it is not known yet.
     fn learned(&self, rules: &Rules, context: &Context) -> BTreeMap<String, String> {
         let value = |text: &Text| self.plan.engine.string_if_any(text, context).ok().flatten();
-        rules.handles.iter().filter_map(|(name, text)| Some((name.clone(), value(text)?))).collect()
-    }
-
-    fn questions(
-        &self,
-        operation: Operation,
-        input: Option<&InputPlan>,
-        context: &Context,
-    ) -> Result<Vec<InputRequest>, AdapterError> {
-        // The check has made sure that a tool that asks says what it asks.
-        let Some(input) = input else { return Ok(Vec::new()) };
-        let lacks = |faulty| self.lacks(operation, &faulty);
-        let key = self.plan.engine.string(&input.key, context).map_err(lacks)?;
-        let message =
-            self.sentence(&input.message, context, ERROR_CHARS).unwrap_or_else(|| "The job waits for an answer.".to_owned());
-        let kind = match &input.kind {
-            InputKindPlan::Form(tree) => InputKind::Form {
-                schema: self
-                    .plan
-                    .engine
-                    .json(tree, context)
-                    .map_err(lacks)?
-                    .unwrap_or_else(|| Value::Object(serde_json::Map::new())),
-            },
-            InputKindPlan::Page(text) => InputKind::Url { url: self.plan.engine.string(text, context).map_err(lacks)? },
-        };
-        Ok(vec![InputRequest { key, message, kind }])
-    }
-
-    pub(crate) fn output(
-        &self,
-        operation: Operation,
-        cx: &CallContext,
-        plan: &OutputPlan,
-        context: &Context,
-    ) -> Result<JobOutput, AdapterError> {
-        let cleaner = self.cleaner.with_callback(cx.callback_url.as_deref());
-        let lacks = |faulty| self.lacks(operation, &faulty);
-        let mut output = JobOutput::default();
-        if let Some(text) = &plan.text {
-            let text = self.plan.engine.string(text, context).map_err(lacks)?;
-            output.parts.push(Part::Text(cleaner.redact(text)));
-        }
-        if let Some(tree) = &plan.data {
-            let data = self.plan.engine.json(tree, context).map_err(lacks)?;
-            output.data = data.map(|data| cleaner.redact_json(data));
-        }
-        for link in &plan.links {
-            let Some(uri) = self.plan.engine.string_if_any(&link.uri, context).map_err(lacks)?.map(|uri| cleaner.redact(uri))
-            else {
-                continue;
-            };
-            let optional =
-                |text: &Option<Text>| text.as_ref().and_then(|text| self.plan.engine.string_if_any(text, context).ok().flatten());
-            let name = self.plan.engine.string(&link.name, context).map_err(lacks)?;
-            let (mime_type, description) = (optional(&link.mime_type), optional(&link.description));
-            output.parts.push(Part::Link { uri, name, mime_type, description, size: None });
-        }
-        if output.parts.is_empty() && output.data.is_none() {
-            output.parts.push(Part::Text("The job ended well.".to_owned()));
-        }
-        Ok(output)
-    }
-
-    pub(crate) fn reason(&self, cx: &CallContext, plan: &ReasonPlan, context: &Context) -> JobFailure {
-        let cleaner = self.cleaner.with_callback(cx.callback_url.as_deref());
-        let said = |text: &Option<Text>| text.as_ref().and_then(|text| self.sentence(text, context, ERROR_CHARS));
-        let data = plan.data.as_ref().and_then(|tree| self.plan.engine.json(tree, context).ok().flatten());
-        let data = data.map(|data| cleaner.redact_json(data));
-        JobFailure {
-            message: said(&plan.message).unwrap_or_else(|| "The job failed; the provider gave no reason.".to_owned()),
-            code: said(&plan.code),
-            output: JobOutput { parts: Vec::new(), data },
-        }
-    }
-
-    /// The second request, where there is one. Afterwards `body` is its answer and `status` the status answer.
-    async fn more(
-        &self,
-        operation: Operation,
-        cx: &CallContext,
-        more: Option<&(RequestPlan, Reading)>,
-        first: &Answer,
-        context: &Context,
-    ) -> Result<Context, AdapterError> {
-        let mut context = context.clone();
-        let Some((request, reading)) = more else { return Ok(context) };
-        let answer = self.send(operation, request, &context, cx.timeout).await?;
-        context.set_dynamic("status", first.as_value());
-        answer.describe(&mut context);
-        if !reading.accept.contains(answer.status.as_u16()) {
-            let error = self.refusal(operation, &answer, &context);
-            // The job is known, only its result is not there (yet): not the NotFound that ends a task.
-            let missing = error.kind() == ErrorKind::NotFound;
-            return Err(if missing {
-                AdapterError::new(ErrorKind::Protocol, operation, "the job ended, and its result is not there")
-            } else {
-                error
-            });
-        }
-        self.vet(operation, reading, &answer)?;
-        Ok(context)
+        let pins = rules.pins.iter().filter(|(name, _)| context.handle(name).is_none());
+        rules.handles.iter().chain(pins).filter_map(|(name, text)| Some((name.clone(), value(text)?))).collect()
     }
 }
 

@@ -60,8 +60,10 @@ impl Reader {
             tool: "t".to_owned(),
             key: IdempotencyKey::new("0123456789abcdef0123456789abcdef"),
             timeout: Duration::from_secs(10),
+            arguments: Arc::default(),
             started_at: Timestamp::from_millis(0),
             callback_url: Some("https://gateway.example.com/hooks/p/a-token-that-nobody-can-guess".to_owned()),
+            cancel: None,
         };
         Self { adapter: checked.unwrap().build(&deps()).unwrap(), cx }
     }

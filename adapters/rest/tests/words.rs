@@ -83,7 +83,11 @@ fn a_wrong_job_is_told_its_place_and_what_would_be_right() {
             json!("amdin"),
             format!("{t}.submit.request.base: the provider's `bases` do not name `amdin`; it names `admin`"),
         ),
-        ("/submit/request/form", json!({}), format!("{t}.submit.request.form: a request has a `body` or a `form`, not both")),
+        (
+            "/submit/request/form",
+            json!({}),
+            format!("{t}.submit.request.form: a request has one body: a `body` or a `form`, not both"),
+        ),
         ("/submit/request/headers", json!({ "a b": "c" }), format!("{t}.submit.request.headers.a b: `a b` is no header name")),
         ("/submit/job/id", json!(""), format!("{t}.submit.job.id: the id is empty [")),
         ("/submit/job", json!({}), format!("{t}.submit.job: missing field `id`")),
@@ -101,7 +105,9 @@ fn a_wrong_job_is_told_its_place_and_what_would_be_right() {
         (
             "/status/request/path",
             json!("/jobs/{{ args.name }}"),
-            format!("{t}.status.request.path: `args` does not exist here; here exist `job`, `key`, `now`, `started_at`, `tool`"),
+            format!(
+                "{t}.status.request.path: `args` does not exist here; here exist `cancel_requested`, `job`, `key`, `now`, `started_at`, `tool`"
+            ),
         ),
         ("/status/rules", json!([]), format!("{t}.status.rules: no rule ends a job well: none has `state: succeeded` [")),
         ("/status/rules/0", json!({ "state": "succeeded" }), format!("{t}.status.rules[0]: a rule needs `when` or `is` [")),
@@ -132,7 +138,7 @@ fn a_wrong_job_is_told_its_place_and_what_would_be_right() {
             json!({ "key": "q", "message": "?", "page": "https://x.example.com" }),
             format!("{t}.input: no status rule has `state: input_required`"),
         ),
-        ("/submti", json!({}), format!("{t}.submti: unknown field `submti`, expected one of `submit`")),
+        ("/submti", json!({}), format!("{t}.submti: unknown field `submti`, expected one of `lookups`, `submit`")),
     ] {
         let mut changed = job();
         let (parent, last) = pointer.rsplit_once('/').unwrap();
@@ -379,24 +385,6 @@ fn a_job_may_end_well_by_deliveries_alone() {
     assert_eq!(issues(provider, job, schema()), Vec::<String>::new());
 }
 
-/// The whole example, and every section that is shown alone.
-#[test]
-fn the_readmes_examples_have_no_issue() {
-    let readme = include_str!("../README.md");
-    let mut blocks = readme.split("```yaml").skip(1).map(|rest| rest.split("```").next().unwrap());
-    check_document("README.md", blocks.next().unwrap());
-    let mut job = job();
-    job["status"]["rules"].as_array_mut().unwrap().push(json!({ "is": ["held"], "state": "input_required" }));
-    let sections: Vec<Value> = blocks.map(|block| serde_saphyr::from_str(block).unwrap()).collect();
-    assert_eq!(sections.len(), 4);
-    let mut provider = provider();
-    for (name, section) in sections.iter().flat_map(|section| section.as_object().unwrap()) {
-        let whose = if name == "delivery" { &mut provider } else { &mut job };
-        whose[name.as_str()] = section.clone();
-    }
-    assert_eq!(issues(provider, job, schema()), Vec::<String>::new());
-}
-
 /// Every word that users can write has a description.
 #[test]
 fn every_word_is_described() {
@@ -410,5 +398,21 @@ fn every_word_is_described() {
         for (word, schema) in definition["properties"].as_object().into_iter().flatten() {
             assert!(schema["description"].is_string(), "{name}.{word} has no description");
         }
+    }
+}
+
+/// An address to deliver to that is marked `| optional` is left out where nobody takes deliveries; any other needs a webhook.
+#[test]
+fn an_address_to_deliver_to_may_be_optional() {
+    for (text, needed) in
+        [("{{ callback.url | optional }}", false), ("{{ callback.url }}", true), ("at {{ callback.url }}", true)]
+    {
+        let mut job = job();
+        job["submit"]["request"]["body"]["webhook"] = json!(text);
+        let place = Place::root().key("tools").key("t").key("job");
+        let tools = vec![ToolWords { name: "t".to_owned(), input_schema: schema(), place: place.clone(), words: job }];
+        let checked = factory::<Rest>().check(&place, provider(), tools, &mut Issues::new()).unwrap();
+        assert!(checked.uses_callback(), "{text}");
+        assert_eq!(checked.needs_callback(), needed, "{text}");
     }
 }

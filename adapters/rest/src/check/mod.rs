@@ -1,8 +1,23 @@
 //! From words to meaning: every text compiled, every name checked, every problem said with its place.
 
+mod artifact;
+mod auth;
+mod cancel;
 mod delivery;
+mod find;
+mod input;
+mod log;
+mod pace;
+mod pages;
+mod progress;
 mod provider;
 mod request;
+mod resolve;
+mod result;
+mod sign_in;
+mod status;
+mod step;
+mod submit;
 mod tool;
 
 use std::collections::BTreeMap;
@@ -11,7 +26,7 @@ use std::sync::Arc;
 use jobgate_adapter_api::{Issues, Place, ToolWords};
 use serde_json::Value;
 
-use crate::language::{Condition, Engine, Scope, Text, Tree};
+use crate::language::{Condition, Context, Engine, Scope, Text, Tree};
 use crate::plan::{Checked, ProviderPlan};
 use crate::words::{Job, Provider};
 
@@ -25,12 +40,16 @@ pub(crate) struct Checker<'a> {
 
 /// Checks a provider section and its tools.
 pub(crate) fn check(place: &Place, words: Provider, tools: Vec<ToolWords<Job>>, issues: &mut Issues) -> Option<Checked> {
-    let mut checker = Checker { engine: Engine::new(), issues, base: None, bases: BTreeMap::new() };
+    provider::settings(issues, place, &words);
+    let mut checker = Checker { engine: Engine::new(&words.settings), issues, base: None, bases: BTreeMap::new() };
     provider::addresses(&mut checker, place, &words);
     let headers = provider::headers(&mut checker, place, &words);
-    provider::auth(&mut checker, place, &words);
+    let auth = words.auth.as_ref().map(|words| auth::check(&mut checker, &place.key("auth"), words));
+    let tls = words.tls.as_ref().map(|words| auth::tls(&mut checker, &place.key("tls"), words));
     let scope = Scope::request().with_answer();
     let error_message = checker.optional_text(&place.key("error_message"), words.error_message.as_deref(), &scope);
+    let errors = pace::errors(&mut checker, &place.key("errors"), &words.errors);
+    let pace = words.pace.as_ref().map(|words| pace::pace(&mut checker, &place.key("pace"), words));
     let opened = words.delivery.as_ref().map(|words| delivery::check(&mut checker, &place.key("delivery"), words));
     let mut plans = BTreeMap::new();
     for named in tools {
@@ -44,14 +63,23 @@ pub(crate) fn check(place: &Place, words: Provider, tools: Vec<ToolWords<Job>>, 
         Some(opened) => Some(opened?),
         None => None,
     };
+    let pace = tool::transpose(pace)?;
     let timeout = words.timeout.get();
-    let provider = ProviderPlan { base: base?, bases, headers, timeout, error_message, delivery, tools: plans, engine };
-    Some(Checked { provider: Arc::new(provider), auth: words.auth, max_body_bytes: words.max_body_bytes })
+    let provider =
+        ProviderPlan { base: base?, bases, headers, timeout, error_message, errors, pace, delivery, tools: plans, engine };
+    Some(Checked { provider: Arc::new(provider), auth: tool::transpose(auth)?, tls, max_body_bytes: words.max_body_bytes })
 }
 
 impl Checker<'_> {
     pub(crate) fn text(&mut self, place: &Place, source: &str, scope: &Scope) -> Option<Text> {
         self.engine.text(place, source, scope).map_err(|problem| self.issues.add(place.clone(), problem)).ok()
+    }
+
+    /// The value of a text that knows nothing but `settings`.
+    pub(crate) fn constant(&mut self, place: &Place, source: &str) -> Option<String> {
+        let text = self.text(place, source, &Scope::default())?;
+        let value = self.engine.string(&text, &Context::default());
+        value.map_err(|faulty| self.issues.add(place.clone(), faulty.message)).ok()
     }
 
     pub(crate) fn optional_text(&mut self, place: &Place, source: Option<&str>, scope: &Scope) -> Option<Text> {

@@ -1,12 +1,13 @@
 //! The words of a provider section.
 
 use http::HeaderName;
-use jobgate_adapter_api::Place;
+use jobgate_adapter_api::{Issues, Place};
+use serde_json::Value;
 use url::Url;
 
 use super::Checker;
 use crate::language::{Scope, Text};
-use crate::words::{Auth, Provider};
+use crate::words::Provider;
 
 /// Headers that carry credentials; their values belong under `auth`, where they are named and not written.
 const CREDENTIALS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
@@ -19,9 +20,22 @@ pub(super) fn addresses(checker: &mut Checker<'_>, place: &Place, words: &Provid
     }
 }
 
+/// Settings are plain values.
+pub(super) fn settings(issues: &mut Issues, place: &Place, words: &Provider) {
+    for (name, value) in &words.settings {
+        let place = place.key("settings").key(name);
+        if matches!(value, Value::Null | Value::Array(_) | Value::Object(_)) {
+            issues.add_with_hint(place, "a setting is a text, a number, true or false", "region: eu-west-1");
+        } else if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') || name.starts_with(|c: char| c.is_ascii_digit()) {
+            issues.add_with_hint(place, "the name of a setting has letters, digits and `_`", "region: eu-west-1");
+        }
+    }
+}
+
 /// An http(s) address that paths can be put after: no query, no fragment, no credentials.
-fn address(checker: &mut Checker<'_>, place: &Place, text: &str) -> Option<Url> {
+fn address(checker: &mut Checker<'_>, place: &Place, source: &str) -> Option<Url> {
     const EXAMPLE: &str = "https://api.example.com/v1";
+    let text = &checker.constant(place, source)?;
     let problem = match Url::parse(text) {
         // The text may hold a password, so it is not repeated.
         Ok(url) if !url.username().is_empty() || url.password().is_some() => {
@@ -58,21 +72,4 @@ pub(super) fn headers(checker: &mut Checker<'_>, place: &Place, words: &Provider
 
 pub(super) fn header_name(checker: &mut Checker<'_>, place: &Place, name: &str) -> Option<HeaderName> {
     HeaderName::try_from(name).map_err(|_| checker.issues.add(place.clone(), format!("`{name}` is no header name"))).ok()
-}
-
-pub(super) fn auth(checker: &mut Checker<'_>, place: &Place, words: &Provider) {
-    let place = place.key("auth");
-    match &words.auth {
-        Some(Auth::Header(named)) => {
-            header_name(checker, &place.key("header").key("name"), &named.name);
-        }
-        Some(Auth::Query(named)) if named.name.is_empty() => {
-            checker.issues.add_with_hint(place.key("query").key("name"), "the parameter's name is empty", "name: api_key");
-        }
-        Some(Auth::Basic(basic)) if basic.username.contains(':') => {
-            let message = "a user name of HTTP Basic holds no colon (RFC 7617 section 2)";
-            checker.issues.add(place.key("basic").key("username"), message);
-        }
-        Some(Auth::Query(_) | Auth::Basic(_) | Auth::Bearer(_)) | None => {}
-    }
 }

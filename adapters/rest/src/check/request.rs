@@ -1,13 +1,13 @@
 //! The words of one HTTP request.
 
 use http::Method;
-use jobgate_adapter_api::Place;
+use jobgate_adapter_api::{HumanDuration, Place};
 
 use super::Checker;
 use super::provider::header_name;
 use crate::language::Scope;
-use crate::plan::{BodyPlan, RequestPlan, Target};
-use crate::words::Request;
+use crate::plan::{BodyPlan, PartPlan, RequestPlan, Target};
+use crate::words::{Multipart, Part, Request};
 
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
@@ -30,12 +30,21 @@ pub(super) fn check(checker: &mut Checker<'_>, place: &Place, words: &Request, s
             header_name(checker, &place, name).zip(text)
         })
         .collect();
-    Some(RequestPlan { method: method?, target: target?, query, headers, body })
+    let content_type = checker.optional_text(&place.key("content_type"), words.content_type.as_deref(), scope);
+    if words.content_type.is_some() && matches!(body, BodyPlan::None) {
+        checker.issues.add(place.key("content_type"), "a request without a body has no type");
+    }
+    if words.follow && method.as_ref().is_some_and(|method| method != Method::GET) {
+        checker.issues.add_with_hint(place.key("follow"), "redirects are followed for `GET` alone", "leave it out");
+    }
+    let timeout = words.timeout.map(HumanDuration::get);
+    let (parse, follow) = (words.parse, words.follow);
+    Some(RequestPlan { method: method?, target: target?, query, headers, body, content_type, timeout, parse, follow })
 }
 
 fn method(checker: &mut Checker<'_>, place: &Place, words: &Request) -> Option<Method> {
     let Some(name) = &words.method else {
-        let sends = words.body.is_some() || words.form.is_some();
+        let sends = words.body.is_some() || words.form.is_some() || words.multipart.is_some() || words.raw.is_some();
         return Some(if sends { Method::POST } else { Method::GET });
     };
     let known = METHODS.into_iter().find(|method| method.as_str() == name);
@@ -46,19 +55,62 @@ fn method(checker: &mut Checker<'_>, place: &Place, words: &Request) -> Option<M
 }
 
 fn body(checker: &mut Checker<'_>, place: &Place, words: &Request, scope: &Scope) -> BodyPlan {
-    match (&words.body, &words.form) {
-        (Some(_), Some(_)) => {
-            checker.issues.add(place.key("form"), "a request has a `body` or a `form`, not both");
-            BodyPlan::None
+    let kinds = [
+        ("body", words.body.is_some()),
+        ("form", words.form.is_some()),
+        ("multipart", words.multipart.is_some()),
+        ("raw", words.raw.is_some()),
+    ];
+    let mut given = kinds.iter().filter(|(_, given)| *given).map(|(name, _)| *name);
+    if let (Some(first), Some(second)) = (given.next(), given.next()) {
+        checker.issues.add(place.key(second), format!("a request has one body: a `{first}` or a `{second}`, not both"));
+        return BodyPlan::None;
+    }
+    if let Some(tree) = &words.body {
+        return BodyPlan::Json(checker.tree(&place.key("body"), tree, scope));
+    }
+    if let Some(fields) = &words.form {
+        let place = place.key("form");
+        let field = |(name, field): (&String, _)| (name.clone(), checker.tree(&place.key(name), field, scope));
+        return BodyPlan::Form(fields.iter().map(field).collect());
+    }
+    if let Some(parts) = &words.multipart {
+        let place = place.key("multipart");
+        let parts = match parts {
+            Multipart::Parts(parts) => parts,
+            Multipart::Map(source) => {
+                return checker.text(&place, source, scope).map_or(BodyPlan::None, BodyPlan::MultipartMap);
+            }
+        };
+        let part = |(name, part): (&String, _)| multipart(checker, &place.key(name), name, part, scope);
+        return BodyPlan::Multipart(parts.iter().filter_map(part).collect());
+    }
+    let raw = words.raw.as_ref().and_then(|raw| checker.text(&place.key("raw"), raw, scope));
+    raw.map_or(BodyPlan::None, BodyPlan::Raw)
+}
+
+fn multipart(checker: &mut Checker<'_>, place: &Place, name: &str, part: &Part, scope: &Scope) -> Option<PartPlan> {
+    let name = name.to_owned();
+    match part {
+        Part::Text(text) => {
+            let text = checker.text(place, text, scope)?;
+            Some(PartPlan { name, text, base64: false, filename: None, content_type: None })
         }
-        (Some(tree), None) => BodyPlan::Json(checker.tree(&place.key("body"), tree, scope)),
-        (None, Some(fields)) => {
-            let place = place.key("form");
-            BodyPlan::Form(
-                fields.iter().map(|(name, field)| (name.clone(), checker.tree(&place.key(name), field, scope))).collect(),
-            )
+        Part::File(file) => {
+            let filename = checker.optional_text(&place.key("filename"), file.filename.as_deref(), scope);
+            let content_type = checker.optional_text(&place.key("content_type"), file.content_type.as_deref(), scope);
+            let (word, source, base64) = match (&file.text, &file.base64) {
+                (Some(text), None) => ("text", text, false),
+                (None, Some(bytes)) => ("base64", bytes, true),
+                (Some(_), Some(_)) | (None, None) => {
+                    let message = "a part has either a `text` or bytes in `base64`";
+                    checker.issues.add_with_hint(place.clone(), message, "{ text: \"{{ args.script }}\", filename: run.sh }");
+                    return None;
+                }
+            };
+            let text = checker.text(&place.key(word), source, scope)?;
+            Some(PartPlan { name, text, base64, filename, content_type })
         }
-        (None, None) => BodyPlan::None,
     }
 }
 

@@ -9,19 +9,24 @@ use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use super::{Scope, filters, operations};
+use super::source::{add, fault, has_marks, lone_expression, said};
+use super::{Scope, filters};
 
 /// Instructions that one evaluation may take: far more than any mapping needs, and over within milliseconds.
 const FUEL: u64 = 100_000;
 /// Everything but the unreserved characters of RFC 3986 section 2.3.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The variable that holds an expression's value; users cannot write a name that begins so without meaning it.
-const RESULT: &str = "__value";
+pub(super) const RESULT: &str = "__value";
+
+/// The name of what the provider section sets.
+pub(super) const SETTINGS: &str = "settings";
 
 /// Every compiled text of one provider.
 pub(crate) struct Engine {
     plain: Environment<'static>,
     path: Environment<'static>,
+    settings: BTreeSet<String>,
 }
 
 impl fmt::Debug for Engine {
@@ -44,9 +49,49 @@ impl Context {
         self.0.push((name, value));
     }
 
+    /// The job that is spoken of.
+    pub(crate) fn set_job(&mut self, job: &jobgate_adapter_api::JobRef) {
+        self.set("job", &serde_json::json!({ "id": job.id(), "handles": job.handles() }));
+    }
+
+    /// What a look has learned of the job.
+    pub(crate) fn learn(&mut self, handles: &[(String, String)]) {
+        let Some((_, job)) = self.0.iter().find(|(known, _)| *known == "job") else { return };
+        let mut job = fields(job);
+        let mut all = job.get("handles").map(fields).unwrap_or_default();
+        all.extend(handles.iter().map(|(name, value)| (name.clone(), Dynamic::from(value.as_str()))));
+        job.insert("handles".to_owned(), Dynamic::from(all));
+        self.set_dynamic("job", Dynamic::from(job));
+    }
+
+    /// What a further request gave: `steps.NAME`.
+    pub(crate) fn add_step(&mut self, name: &str, value: Dynamic) {
+        let steps = self.0.iter().find(|(known, _)| *known == "steps");
+        let mut steps = steps.map(|(_, steps)| fields(steps)).unwrap_or_default();
+        steps.insert(name.to_owned(), value);
+        self.set_dynamic("steps", Dynamic::from(steps));
+    }
+
+    /// A value that is a text.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| *known == name)?.1.as_str()
+    }
+
+    /// A handle of the job.
+    pub(crate) fn handle(&self, name: &str) -> Option<String> {
+        let (_, job) = self.0.iter().find(|(known, _)| *known == "job")?;
+        job.get_attr("handles").ok()?.get_attr(name).ok()?.as_str().map(str::to_owned)
+    }
+
     fn root(&self) -> Dynamic {
         Dynamic::from(self.0.iter().cloned().collect::<BTreeMap<&'static str, Dynamic>>())
     }
+}
+
+/// The fields of a map.
+fn fields(map: &Dynamic) -> BTreeMap<String, Dynamic> {
+    let names = map.try_iter().into_iter().flatten();
+    names.map(|name| (name.to_string(), map.get_item(&name).unwrap_or_default())).collect()
 }
 
 /// Why a text has no value.
@@ -68,7 +113,7 @@ impl fmt::Display for Faulty {
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
     kind: Kind,
-    /// The names that it uses, first step only.
+    /// The names that it uses, first step only, and `job.handles.NAME`.
     uses: BTreeSet<String>,
 }
 
@@ -93,10 +138,11 @@ pub(crate) enum Tree {
 }
 
 impl Engine {
-    pub(crate) fn new() -> Self {
-        let mut plain = environment();
+    /// Texts that know the provider's settings.
+    pub(crate) fn new(settings: &BTreeMap<String, Value>) -> Self {
+        let mut plain = environment(settings);
         filters::install(&mut plain);
-        let mut path = environment();
+        let mut path = environment(settings);
         filters::install(&mut path);
         path.set_formatter(|out, state, value| {
             if value.is_undefined() || value.is_safe() {
@@ -106,10 +152,10 @@ impl Engine {
             if value.is_none() || text.is_empty() {
                 return Err(minijinja::Error::new(ErrorKind::InvalidOperation, "a value in a path is empty"));
             }
-            let escaped = utf8_percent_encode(&text, SEGMENT).to_string();
+            let escaped = escape_segment(&text);
             minijinja::escape_formatter(out, state, &Dynamic::from_safe_string(escaped))
         });
-        Self { plain, path }
+        Self { plain, path, settings: settings.keys().cloned().collect() }
     }
 
     /// Compiles a text for `scope`; a problem is a sentence.
@@ -119,7 +165,7 @@ impl Engine {
             Some(expression) => self.expression(name, expression, scope),
             None if !has_marks(source) => Ok(Text { kind: Kind::Constant(source.to_owned()), uses: BTreeSet::new() }),
             None => {
-                let uses = add(&mut self.plain, &name, source.to_owned(), scope)?;
+                let uses = add(&mut self.plain, &self.settings, &name, source.to_owned(), scope)?;
                 Ok(Text { kind: Kind::Template { name, source: source.to_owned() }, uses })
             }
         }
@@ -128,7 +174,7 @@ impl Engine {
     /// Compiles a path: a template whose values are percent-escaped.
     pub(crate) fn path(&mut self, place: &Place, source: &str, scope: &Scope) -> Result<Text, String> {
         let name = place.to_string();
-        let uses = add(&mut self.path, &name, source.to_owned(), scope)?;
+        let uses = add(&mut self.path, &self.settings, &name, source.to_owned(), scope)?;
         Ok(Text { kind: Kind::Template { name, source: source.to_owned() }, uses })
     }
 
@@ -143,7 +189,7 @@ impl Engine {
     fn expression(&mut self, name: String, source: &str, scope: &Scope) -> Result<Text, String> {
         // Compiled alone first: then it is one expression and nothing else.
         self.plain.compile_expression_owned(source.to_owned()).map_err(|error| said(&error, source))?;
-        let uses = add(&mut self.plain, &name, format!("{{% set {RESULT} = ({source}) %}}"), scope)?;
+        let uses = add(&mut self.plain, &self.settings, &name, format!("{{% set {RESULT} = ({source}) %}}"), scope)?;
         Ok(Text { kind: Kind::Expression { name, source: source.to_owned() }, uses })
     }
 
@@ -184,6 +230,20 @@ impl Engine {
                     .map(Some)
                     .map_err(|error| Faulty { message: format!("`{source}` is no JSON: {error}"), undefined: false })
             }
+        }
+    }
+
+    /// The value of a text as it is, for other texts to read.
+    pub(crate) fn dynamic(&self, text: &Text, context: &Context) -> Result<Dynamic, Faulty> {
+        match &text.kind {
+            Kind::Expression { name, source } => {
+                let value = self.evaluate(name, source, context)?;
+                if value.is_undefined() {
+                    return Err(Faulty { message: format!("`{source}` has no value"), undefined: true });
+                }
+                Ok(value)
+            }
+            Kind::Constant(_) | Kind::Template { .. } => self.string(text, context).map(Dynamic::from),
         }
     }
 
@@ -253,8 +313,19 @@ impl Engine {
 }
 
 impl Text {
+    /// A text that is what it is.
+    pub(crate) fn constant(text: String) -> Self {
+        Self { kind: Kind::Constant(text), uses: BTreeSet::new() }
+    }
+
     pub(crate) fn uses(&self, name: &str) -> bool {
         self.uses.contains(name)
+    }
+
+    /// Whether it has no value without this name: it uses it, and is not marked `| optional` as a whole.
+    pub(crate) fn needs(&self, name: &str) -> bool {
+        let optional = matches!(&self.kind, Kind::Expression { source, .. } if source.trim_end().ends_with("| optional"));
+        self.uses(name) && !optional
     }
 }
 
@@ -266,16 +337,26 @@ impl Condition {
 
 impl Tree {
     pub(crate) fn uses(&self, name: &str) -> bool {
+        self.any(&|text| text.uses(name))
+    }
+
+    /// Whether `what` holds for any of its texts.
+    pub(crate) fn any(&self, what: &dyn Fn(&Text) -> bool) -> bool {
         match self {
             Self::Constant(_) => false,
-            Self::Text(text) => text.uses(name),
-            Self::List(items) => items.iter().any(|item| item.uses(name)),
-            Self::Map(fields) => fields.iter().any(|(_, field)| field.uses(name)),
+            Self::Text(text) => what(text),
+            Self::List(items) => items.iter().any(|item| item.any(what)),
+            Self::Map(fields) => fields.iter().any(|(_, field)| field.any(what)),
         }
     }
 }
 
-fn environment() -> Environment<'static> {
+/// A text as one segment of a path.
+pub(super) fn escape_segment(text: &str) -> String {
+    utf8_percent_encode(text, SEGMENT).to_string()
+}
+
+fn environment(settings: &BTreeMap<String, Value>) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
@@ -285,65 +366,6 @@ fn environment() -> Environment<'static> {
     // `debug()` prints every variable, `range` makes lists out of nothing: neither maps an answer.
     environment.remove_global("debug");
     environment.remove_global("range");
+    environment.add_global(SETTINGS, Dynamic::from(Serde(settings.clone())));
     environment
-}
-
-/// Compiles `source` under `name` and checks the names it uses.
-fn add(environment: &mut Environment<'static>, name: &str, source: String, scope: &Scope) -> Result<BTreeSet<String>, String> {
-    environment.add_template_owned(name.to_owned(), source.clone()).map_err(|error| said(&error, &source))?;
-    if let Some(problem) = operations::problem(environment, &source) {
-        return Err(format!("`{}` cannot be read: {problem}", shown(&source)));
-    }
-    let template = environment.get_template(name).map_err(|error| said(&error, &source))?;
-    let known: BTreeSet<String> = environment.globals().map(|(name, _)| name.to_owned()).collect();
-    let mut uses = BTreeSet::new();
-    let mut names: Vec<String> = template.undeclared_variables(true).into_iter().collect();
-    names.sort();
-    for path in names {
-        let first = path.split('.').next().unwrap_or(&path).to_owned();
-        if known.contains(&first) {
-            continue;
-        }
-        if let Some(problem) = scope.problem(&path) {
-            return Err(problem);
-        }
-        uses.insert(first);
-    }
-    Ok(uses)
-}
-
-/// The inside of a text that is exactly one `{{ expression }}`.
-fn lone_expression(source: &str) -> Option<&str> {
-    let inside = source.trim().strip_prefix("{{")?.strip_suffix("}}")?;
-    // `{{ a }} and {{ b }}` begins and ends like one expression, and is none; braces in a literal are left to the template.
-    let one = !inside.contains("{{") && !inside.contains("}}");
-    one.then(|| inside.trim_matches('-').trim())
-}
-
-fn has_marks(source: &str) -> bool {
-    ["{{", "{%", "{#"].iter().any(|mark| source.contains(mark))
-}
-
-/// A compile error as a sentence.
-fn said(error: &minijinja::Error, source: &str) -> String {
-    let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-    format!("`{}` cannot be read: {detail}", shown(source))
-}
-
-/// A source as its author wrote it, without what it was wrapped in.
-fn shown(source: &str) -> &str {
-    let inside = source.strip_prefix(&format!("{{% set {RESULT} = ("));
-    inside.and_then(|rest| rest.strip_suffix(") %}")).unwrap_or(source)
-}
-
-/// A run-time error as a sentence, without any value.
-fn fault(error: &minijinja::Error, source: &str) -> Faulty {
-    let undefined = error.kind() == ErrorKind::UndefinedError;
-    let why = match error.kind() {
-        ErrorKind::UndefinedError | ErrorKind::OutOfFuel | ErrorKind::InvalidOperation => {
-            error.detail().map_or_else(|| error.kind().to_string(), str::to_owned)
-        }
-        _ => error.kind().to_string(),
-    };
-    Faulty { message: format!("`{source}` has no value: {why}"), undefined }
 }

@@ -4,6 +4,7 @@ mod engine;
 mod filters;
 mod operations;
 mod scope;
+mod source;
 
 pub(crate) use engine::{Condition, Context, Engine, Faulty, Text, Tree};
 pub(crate) use scope::Scope;

@@ -9,6 +9,8 @@ use serde_json::Value;
 pub(crate) struct Scope {
     args: Option<Arguments>,
     handles: Option<BTreeSet<String>>,
+    steps: BTreeSet<String>,
+    secrets: Option<BTreeSet<String>>,
     names: BTreeSet<&'static str>,
 }
 
@@ -46,7 +48,7 @@ impl Scope {
     /// With the job, and the handles it may have.
     pub(crate) fn with_job(mut self, handles: BTreeSet<String>) -> Self {
         self.handles = Some(handles);
-        self
+        self.with("cancel_requested")
     }
 
     /// With an answer.
@@ -60,10 +62,26 @@ impl Scope {
         Self { names: DELIVERY.into(), ..Self::default() }
     }
 
+    /// What a sign-in knows: no job, no call, but secrets of its own.
+    pub(crate) fn sign_in(secrets: BTreeSet<String>) -> Self {
+        Self { secrets: Some(secrets), names: ["now"].into(), ..Self::default() }
+    }
+
     /// With one more name.
     pub(crate) fn with(mut self, name: &'static str) -> Self {
         self.names.insert(name);
         self
+    }
+
+    /// With a further request's answer.
+    pub(crate) fn with_step(mut self, name: &str) -> Self {
+        self.steps.insert(name.to_owned());
+        self
+    }
+
+    /// Whether there is a further request of this name.
+    pub(crate) fn has_step(&self, name: &str) -> bool {
+        self.steps.contains(name)
     }
 
     /// What is wrong with a dotted name here, or `None`.
@@ -92,6 +110,16 @@ impl Scope {
                     (Some(step), _) => Some(format!("`job.{step}` does not exist; a job has `id` and `handles`")),
                 }
             }
+            ("steps", Some(step), _) if !self.steps.is_empty() && !self.steps.contains(step) => Some(format!(
+                "`steps.{step}` does not exist here; the steps before this are {}",
+                list(self.steps.iter().map(String::as_str))
+            )),
+            ("steps", ..) if !self.steps.is_empty() => None,
+            ("secret", Some(step), _) if self.secrets.as_ref().is_some_and(|secrets| !secrets.contains(step)) => Some(format!(
+                "`secret.{step}` does not exist here; the sign-in's secrets are {}",
+                list(self.secrets.iter().flatten().map(String::as_str))
+            )),
+            ("secret", ..) if self.secrets.is_some() => None,
             ("callback", Some(step), _) if self.names.contains("callback") && step != "url" => {
                 Some(format!("`callback.{step}` does not exist; a callback has `url`"))
             }
@@ -104,6 +132,8 @@ impl Scope {
         let mut all: BTreeSet<&str> = self.names.iter().copied().collect();
         all.extend(self.args.iter().map(|_| "args"));
         all.extend(self.handles.iter().map(|_| "job"));
+        all.extend(self.steps.first().map(|_| "steps"));
+        all.extend(self.secrets.iter().flatten().next().map(|_| "secret"));
         all
     }
 }
@@ -137,7 +167,7 @@ mod tests {
             (
                 &status,
                 "args.prompt",
-                "`args` does not exist here; here exist `body`, `code`, `headers`, `job`, `key`, `now`, `started_at`, `text`, `tool`",
+                "`args` does not exist here; here exist `body`, `cancel_requested`, `code`, `headers`, `job`, `key`, `now`, `started_at`, `text`, `tool`",
             ),
         ] {
             assert_eq!(scope.problem(path).unwrap_or_default(), wanted, "{path}");

@@ -28,6 +28,10 @@ pub struct Delivery {
     /// What the tools' status rules read as `body`, for example `{{ body.data }}` or `{{ body.Message | from_json }}`. Without it: the
     /// whole delivery, or the item.
     pub body: Option<String>,
+    /// Says that a delivery names its job and no more, or nothing that is to be believed: the job is then looked at, and what the delivery
+    /// says besides is not read. For thin events such as `{"type": "batch.completed", "data": {"id": "batch_1"}}`.
+    #[serde(default)]
+    pub hint: bool,
 }
 
 /// What a delivery is written in.

@@ -1,6 +1,7 @@
 //! Deliveries and what is sent because of them: callback addresses, ids and links that came by push.
 
-use jobgate_adapter_api::{ErrorKind, JobRef, JobState};
+use jobgate_adapter_api::{ErrorKind, Issues, JobRef, JobState, Place, ToolWords, factory};
+use jobgate_adapter_rest::Rest;
 use jobgate_adapter_testkit::{SECRET_REF, verified};
 use serde_json::{Value, json};
 
@@ -113,6 +114,46 @@ async fn n101_a_link_from_a_delivery_is_followed_at_the_providers_addresses_only
     assert_eq!(bench.count().await, 0, "nothing was sent to anybody");
     bench.poll(&learned(&format!("{}/v1/jobs/1", bench.url()))).await.unwrap();
     assert_eq!(bench.last().await.1, "/v1/jobs/1");
+}
+
+/// G7: a thin event says which job to look at, and nothing of its state, whatever else is in it.
+#[tokio::test]
+async fn a_hint_names_its_job_and_says_nothing() {
+    let provider =
+        json!({ "delivery": { "when": "body.type is startingwith 'batch.'", "job": "{{ body.data.id }}", "hint": true } });
+    let bench = Bench::with_provider(provider, least(), vec![answer(200, json!({ "status": "done" }))]).await;
+    assert!(bench.adapter().capabilities("t").webhook);
+    let event = json!({ "type": "batch.completed", "data": { "id": "b-1" }, "status": "done" });
+    assert_eq!(bench.adapter().jobs_in(&verified(event.to_string().as_bytes())).unwrap(), [JobRef::new("b-1")]);
+    assert_eq!(bench.read(&JobRef::new("b-1"), &event).unwrap(), None);
+    let other = json!({ "type": "file.deleted", "data": { "id": "f-1" } });
+    assert_eq!(bench.adapter().jobs_in(&verified(other.to_string().as_bytes())).unwrap(), []);
+    assert_eq!(bench.count().await, 0, "the engine looks, not the reader");
+}
+
+/// What a hint can never say is refused at its place.
+#[test]
+fn words_that_a_hint_would_leave_unread_are_refused() {
+    let told = with(|job| job["delivery"] = json!({ "word": "{{ body.word }}" }));
+    let unseen = with(|job| drop(job["status"].as_object_mut().unwrap().remove("request")));
+    for (more, job, wanted) in [
+        (
+            json!({ "body": "{{ body.data }}" }),
+            least(),
+            "providers.p.delivery.body: with `hint: true` nothing but the job's name is read",
+        ),
+        (json!({}), told, "tools.t.job.delivery: the provider's deliveries are hints"),
+        (json!({}), unseen, "tools.t.job.status: nobody would see this job end"),
+    ] {
+        let mut provider = json!({ "base_url": "https://api.example.com", "delivery": { "job": "{{ body.id }}", "hint": true } });
+        provider["delivery"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let place = Place::root().key("tools").key("t").key("job");
+        let tools = vec![ToolWords { name: "t".to_owned(), input_schema: json!({ "type": "object" }), place, words: job }];
+        let mut issues = Issues::new();
+        assert!(factory::<Rest>().check(&Place::root().key("providers").key("p"), provider, tools, &mut issues).is_none());
+        let found: Vec<String> = issues.iter().map(|issue| format!("{}: {}", issue.place, issue.message)).collect();
+        assert!(found.len() == 1 && found[0].starts_with(wanted), "{wanted}\n{found:?}");
+    }
 }
 
 /// C14: a job that cannot be looked at is not asked for.

@@ -11,13 +11,23 @@ use jobgate_adapter_rest::Rest;
 use jobgate_adapter_testkit::{Absent, HttpRig, MockApi, Request, ResponseTemplate, Rig, SECRET_REF, verified};
 use serde_json::{Value, json};
 
-/// Answers in order; the last one again and again.
-struct Canned(Mutex<Vec<ResponseTemplate>>);
+/// What the provider answers.
+enum Answers {
+    /// In order; the last one again and again.
+    Canned(Mutex<Vec<ResponseTemplate>>),
+    /// By request.
+    Routed(Box<dyn Fn(&Request) -> ResponseTemplate + Send + Sync>),
+}
 
-impl MockApi for Canned {
-    fn answer(&self, _request: &Request) -> ResponseTemplate {
-        let mut left = self.0.lock().unwrap();
-        if left.len() > 1 { left.remove(0) } else { left[0].clone() }
+impl MockApi for Answers {
+    fn answer(&self, request: &Request) -> ResponseTemplate {
+        match self {
+            Self::Canned(left) => {
+                let mut left = left.lock().unwrap();
+                if left.len() > 1 { left.remove(0) } else { left[0].clone() }
+            }
+            Self::Routed(answer) => answer(request),
+        }
     }
 
     fn jobs(&self) -> Result<usize, Absent> {
@@ -60,6 +70,17 @@ pub(crate) fn with(change: impl FnOnce(&mut Value)) -> Value {
     job
 }
 
+/// What is wrong with a job section, as people read it.
+pub(crate) fn issues(job: Value) -> Vec<String> {
+    let place = Place::root().key("tools").key("t").key("job");
+    let tools = vec![ToolWords { name: "t".to_owned(), input_schema: json!({ "type": "object" }), place, words: job }];
+    let provider = json!({ "base_url": "https://api.example.com" });
+    let mut issues = Issues::new();
+    factory::<Rest>().check(&Place::root().key("providers").key("p"), provider, tools, &mut issues);
+    let hint = |hint: Option<String>| hint.map(|hint| format!(" [{hint}]")).unwrap_or_default();
+    issues.into_iter().map(|issue| format!("{}: {}{}", issue.place, issue.message, hint(issue.hint))).collect()
+}
+
 impl Bench {
     pub(crate) async fn new(job: Value, answers: Vec<ResponseTemplate>) -> Self {
         Self::with_provider(json!({ "auth": { "bearer": SECRET_REF } }), job, answers).await
@@ -67,9 +88,32 @@ impl Bench {
 
     /// Where `provider` has no `base_url`, it is the mock's address with `/v1`.
     pub(crate) async fn with_provider(provider: Value, job: Value, answers: Vec<ResponseTemplate>) -> Self {
-        let rig = HttpRig::start(factory::<Rest>, Canned(Mutex::new(answers))).await.provider(|url| {
+        Self::start(provider, "/v1", job, Answers::Canned(Mutex::new(answers))).await
+    }
+
+    /// With what comes after the mock's address.
+    pub(crate) async fn with_base(provider: Value, base: &str, job: Value, answers: Vec<ResponseTemplate>) -> Self {
+        Self::start(provider, base, job, Answers::Canned(Mutex::new(answers))).await
+    }
+
+    /// Each request is answered by what it asks for.
+    pub(crate) async fn routed(job: Value, answer: impl Fn(&Request) -> ResponseTemplate + Send + Sync + 'static) -> Self {
+        Self::routed_with(json!({ "auth": { "bearer": SECRET_REF } }), job, answer).await
+    }
+
+    /// The same, at a provider with these words.
+    pub(crate) async fn routed_with(
+        provider: Value,
+        job: Value,
+        answer: impl Fn(&Request) -> ResponseTemplate + Send + Sync + 'static,
+    ) -> Self {
+        Self::start(provider, "/v1", job, Answers::Routed(Box::new(answer))).await
+    }
+
+    async fn start(provider: Value, base: &str, job: Value, answers: Answers) -> Self {
+        let rig = HttpRig::start(factory::<Rest>, answers).await.provider(|url| {
             let mut words = provider;
-            words.as_object_mut().unwrap().entry("base_url").or_insert_with(|| json!(format!("{url}/v1")));
+            words.as_object_mut().unwrap().entry("base_url").or_insert_with(|| json!(format!("{url}{base}")));
             words
         });
         let place = Place::root().key("tools").key("t").key("job");
@@ -83,8 +127,10 @@ impl Bench {
             tool: "t".to_owned(),
             key,
             timeout: Duration::from_secs(10),
+            arguments: Arc::default(),
             started_at: Timestamp::from_millis(0),
             callback_url: None,
+            cancel: None,
         };
         Self { rig, adapter, cx }
     }
@@ -117,6 +163,25 @@ impl Bench {
     pub(crate) async fn last_header(&self, name: &str) -> Option<String> {
         let request = self.rig.requests().await.pop().unwrap();
         request.headers.get(name).map(|value| value.to_str().unwrap().to_owned())
+    }
+
+    /// The paths with queries that the provider was asked for, in order.
+    pub(crate) async fn paths(&self) -> Vec<String> {
+        let requests = self.rig.requests().await;
+        let path = |url: &url::Url| format!("{}{}", url.path(), url.query().map(|query| format!("?{query}")).unwrap_or_default());
+        requests.iter().map(|request| path(&request.url)).collect()
+    }
+
+    /// Lets time pass.
+    pub(crate) async fn advance(&self, span: Duration) {
+        self.rig.pass_time(span).await;
+    }
+
+    /// Paths and bodies of what was sent with a method, in order.
+    pub(crate) async fn sent(&self, method: &str) -> Vec<(String, Value)> {
+        let requests = self.rig.requests().await;
+        let sent = requests.iter().filter(|request| request.method.as_str() == method);
+        sent.map(|request| (request.url.path().to_owned(), serde_json::from_slice(&request.body).unwrap_or_default())).collect()
     }
 
     pub(crate) async fn count(&self) -> usize {

@@ -1,0 +1,60 @@
+//! Reshaping maps and lists, and words that speak for many.
+
+use std::collections::BTreeMap;
+
+use minijinja::Error;
+use minijinja::value::{Kwargs, Value};
+
+use super::wrong;
+
+/// The values of a map, as a list.
+pub(super) fn values(map: &Value) -> Result<Value, Error> {
+    let keys = map.try_iter()?;
+    keys.map(|key| map.get_item(&key)).collect::<Result<Vec<Value>, Error>>().map(Value::from)
+}
+
+/// A map as a list of maps, by default with `key` and `value`: `args.variables | pairs(key='name')`.
+pub(super) fn pairs(map: &Value, names: Kwargs) -> Result<Value, Error> {
+    let key_name: Option<&str> = names.get("key")?;
+    let value_name: Option<&str> = names.get("value")?;
+    names.assert_all_used()?;
+    let pair = |key: Value| {
+        let value = map.get_item(&key)?;
+        Ok(Value::from(BTreeMap::from([(key_name.unwrap_or("key"), key), (value_name.unwrap_or("value"), value)])))
+    };
+    map.try_iter()?.map(pair).collect::<Result<Vec<Value>, Error>>().map(Value::from)
+}
+
+/// A map as a list of texts, `["k=v"]`, with another sign between by `sep=':'`.
+pub(super) fn assignments(map: &Value, options: Kwargs) -> Result<Value, Error> {
+    let sep: Option<&str> = options.get("sep")?;
+    options.assert_all_used()?;
+    let sep = sep.unwrap_or("=");
+    let assignment = |key: Value| Ok(Value::from(format!("{key}{sep}{}", map.get_item(&key)?)));
+    map.try_iter()?.map(assignment).collect::<Result<Vec<Value>, Error>>().map(Value::from)
+}
+
+/// Whether every member is one of `wanted`. Not so for an empty list: what has no children yet is not done.
+pub(super) fn all_in(list: &Value, wanted: &Value) -> Result<bool, Error> {
+    let (list, wanted) = (members(list)?, members(wanted)?);
+    Ok(!list.is_empty() && list.iter().all(|member| wanted.contains(member)))
+}
+
+/// Whether any member is one of `wanted`.
+pub(super) fn any_in(list: &Value, wanted: &Value) -> Result<bool, Error> {
+    let (list, wanted) = (members(list)?, members(wanted)?);
+    Ok(list.iter().any(|member| wanted.contains(member)))
+}
+
+/// The member that comes first in `order`, worst first; undefined where none of them is in it.
+pub(super) fn worst(list: &Value, order: &Value) -> Result<Value, Error> {
+    let list = members(list)?;
+    Ok(members(order)?.into_iter().find(|word| list.contains(word)).unwrap_or(Value::UNDEFINED))
+}
+
+fn members(list: &Value) -> Result<Vec<Value>, Error> {
+    if list.as_str().is_some() {
+        return Err(wrong("a list was wanted, and a text was given"));
+    }
+    Ok(list.try_iter()?.collect())
+}
