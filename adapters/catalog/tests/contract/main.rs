@@ -1,0 +1,29 @@
+//! The contract, and each API's own habits, for every entry: a module an entry, over the recorded answers in `wiremock-fixtures`.
+
+mod support;
+
+mod anthropic;
+mod apify;
+mod assemblyai;
+mod aws_step_functions;
+mod bfl;
+mod celery_flower;
+mod cog;
+mod dagster;
+mod databricks_jobs;
+mod deepgram;
+mod elevenlabs;
+mod fal;
+mod google_lro;
+mod google_veo;
+mod heygen;
+mod kestra;
+mod luma;
+mod mux;
+mod openai;
+mod prefect;
+mod ray_jobs;
+mod replicate;
+mod runpod;
+mod runway;
+mod stability;
