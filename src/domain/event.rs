@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jobgate_adapter_api::{CancelOutcome, InputAnswers, JobFailure, JobRef, Observation};
 
-use super::{Fault, Principal, Scope, TaskError};
+use super::{Fault, Principal, Scope, Settled, TaskError};
 
 /// Something that happened to a task. [`super::Task::apply`] says what it means in each state.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +24,12 @@ pub enum TaskEvent {
     PollFailed(Fault),
     /// The provider does not know the job (or, while a submit is unsettled, its key), for the first time or again.
     Missing(Fault),
+    /// The next artifact of a job that ended well is kept, or given up.
+    ArtifactSettled(Settled),
+    /// The next artifact could not be kept yet; it will be tried again.
+    KeepFailed(Fault),
+    /// What is not kept yet is given up, for this reason.
+    KeepGivenUp(String),
     /// The caller answered questions; those not open any more are ignored.
     Answered(InputAnswers),
     /// The answers to these questions reached the provider.
@@ -36,7 +42,16 @@ pub enum TaskEvent {
         at_once: bool,
     },
     /// The provider answered the wish to cancel.
-    CancelAnswered(CancelOutcome),
+    CancelAnswered {
+        /// How.
+        outcome: CancelOutcome,
+        /// How long the job may then run on before the provider is asked in a harder way; `None` where it has none.
+        escalate_after: Option<Duration>,
+    },
+    /// The job runs on though the provider took the cancel: it is asked in a harder way from now on.
+    CancelEscalated,
+    /// The job of a task that has ended has ended, too: no harder way is needed.
+    CancelHeeded,
     /// The provider has no cancel. With `abandon` the task ends as cancelled all the same.
     CancelUnsupported {
         /// The tool's policy.
@@ -79,11 +94,17 @@ impl TaskEvent {
             Self::Observed(_) => "observed",
             Self::PollFailed(_) => "poll_failed",
             Self::Missing(_) => "missing",
+            Self::ArtifactSettled(Settled::Kept(_)) => "artifact_kept",
+            Self::ArtifactSettled(Settled::Left(_)) => "artifact_not_kept",
+            Self::KeepFailed(_) => "keep_failed",
+            Self::KeepGivenUp(_) => "keep_given_up",
             Self::Answered(_) => "answered",
             Self::Provided(_) => "provided",
             Self::ProvideFailed(_) => "provide_failed",
             Self::CancelRequested { .. } => "cancel_requested",
-            Self::CancelAnswered(_) => "cancel_answered",
+            Self::CancelAnswered { .. } => "cancel_answered",
+            Self::CancelEscalated => "cancel_escalated",
+            Self::CancelHeeded => "cancel_heeded",
             Self::CancelUnsupported { .. } => "cancel_unsupported",
             Self::CancelFailed(_) => "cancel_failed",
             Self::Faulted(_) => "faulted",

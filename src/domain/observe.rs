@@ -1,11 +1,9 @@
 //! What a look at the job, and the answers to its questions, do to a task: the part of the transition that reads observations.
 
-use std::sync::Arc;
-
 use jobgate_adapter_api::{InputAction, InputAnswers, InputRequest, JobRef, JobState, Observation, Timestamp};
 
 use super::transition::failed;
-use super::{CancelProgress, InputProgress, InputSlot, Outcome, Status, Task, TaskState, ToolResult, Troubles};
+use super::{CancelProgress, InputProgress, InputSlot, Outcome, Status, Task, TaskState, Troubles};
 
 impl Task {
     pub(super) fn observe(&mut self, job: &JobRef, seen: &Observation, at: Timestamp) {
@@ -36,11 +34,7 @@ impl Task {
                 let otherwise = if waiting { "waiting for input" } else { "answered; the provider has not gone on yet" };
                 self.note(seen, Some(otherwise.to_owned()));
             }
-            JobState::Succeeded(output) => {
-                let result = ToolResult { output: output.clone(), is_error: false };
-                self.end(Some(job), Outcome::Result(Arc::new(result)), at);
-                self.message.clone_from(&seen.message);
-            }
+            JobState::Succeeded(output) => self.succeed(job, output, seen.message.as_ref(), at),
             JobState::Failed(failure) => self.end(Some(job), failed(failure), at),
             JobState::Cancelled => {
                 let message = if self.cancellation.is_some() { "cancelled" } else { "the job was cancelled at the provider" };

@@ -5,14 +5,14 @@ use jobgate_adapter_api::{InputRequest, JobState, Observation};
 use super::{InputProgress, Task, TaskState};
 
 impl Task {
-    /// Whether `seen` tells of an earlier moment of the job than the one that the task shows, as far as that can be told: an ended task is
-    /// past everything, a question is past running, running is past the queue, and counts of one whole only grow. What cannot be told
+    /// Whether `seen` tells of an earlier moment of the job than the one that the task shows, as far as that can be told: a job that has
+    /// ended is past everything, a question is past running, running is past the queue, and counts of one whole only grow. What cannot be told
     /// apart is taken as news.
     #[must_use]
     pub fn is_past(&self, seen: &Observation) -> bool {
         let asking = match self.state {
             TaskState::Submitting { .. } => return false,
-            TaskState::Ended { .. } => return true,
+            TaskState::Keeping { .. } | TaskState::Ended { .. } => return true,
             TaskState::Running { .. } => false,
             TaskState::InputRequired { .. } => true,
         };

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use jobgate_adapter_api::{ErrorKind, JobFailure, JobOutput, Part, Timestamp};
 
+use super::KeptArtifact;
+use super::keep::link;
+
 /// How a task ended: the fact itself; each dialect shows it its own way (requirement B4).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
@@ -22,6 +25,8 @@ pub struct ToolResult {
     pub output: JobOutput,
     /// Whether the job failed.
     pub is_error: bool,
+    /// Files that the gateway keeps, behind the content.
+    pub kept: Vec<KeptArtifact>,
 }
 
 /// A job that ran and failed: the sentence first, then what it left behind.
@@ -31,8 +36,10 @@ impl From<&JobFailure> for ToolResult {
             Some(code) => format!("{} ({code})", failure.message),
             None => failure.message.clone(),
         };
-        let parts = std::iter::once(Part::Text(sentence)).chain(failure.output.parts.iter().cloned()).collect();
-        Self { output: JobOutput { parts, data: failure.output.data.clone() }, is_error: true }
+        let links = failure.output.artifacts.iter().filter_map(link);
+        let parts = std::iter::once(Part::Text(sentence)).chain(failure.output.parts.iter().cloned()).chain(links).collect();
+        let output = JobOutput { parts, data: failure.output.data.clone(), artifacts: Vec::new() };
+        Self { output, is_error: true, kept: Vec::new() }
     }
 }
 

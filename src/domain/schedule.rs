@@ -35,8 +35,12 @@ pub enum Work {
     Provide,
     /// Tell the provider to stop.
     Cancel,
+    /// The task has ended, and its job was told to stop: see whether it did, else ask in a harder way.
+    Escalate,
     /// Look at the job.
     Poll,
+    /// Fetch what the job made.
+    Keep,
     /// Nothing is left to do.
     Nothing,
 }
@@ -55,8 +59,10 @@ impl Work {
                 Self::Provide
             }
             TaskState::Running { .. } | TaskState::InputRequired { .. } => Self::Poll,
+            TaskState::Keeping { .. } => Self::Keep,
             TaskState::Ended { job: Some(_), .. } if task.owes_cancel() => Self::Cancel,
             TaskState::Ended { job: None, .. } if task.owes_cancel() => Self::Settle,
+            TaskState::Ended { job: Some(_), .. } if task.escalates_at().is_some() => Self::Escalate,
             TaskState::Ended { .. } => Self::Nothing,
         }
     }
@@ -79,12 +85,17 @@ pub fn next_due(
     if work == Work::Poll && pace == Pace::Never {
         return first_limit(task, policy, now);
     }
+    if work == Work::Escalate {
+        return task.escalates_at().map(|at| at.max(now.plus(asked.unwrap_or_default())));
+    }
     let telling = work == Work::Cancel || task.is_ended();
     let failures = if telling { task.cancellation.as_ref().map_or(0, |wish| wish.attempts) } else { task.troubles.count };
     let pause = match work {
-        Work::Nothing => return None,
-        Work::Submit | Work::Settle | Work::Provide | Work::Cancel | Work::Poll if failures > 0 => grown(BACKOFF, failures - 1),
-        Work::Submit | Work::Settle | Work::Provide | Work::Cancel => Duration::ZERO,
+        Work::Nothing | Work::Escalate => return None,
+        Work::Submit | Work::Settle | Work::Provide | Work::Cancel | Work::Poll | Work::Keep if failures > 0 => {
+            grown(BACKOFF, failures - 1)
+        }
+        Work::Submit | Work::Settle | Work::Provide | Work::Cancel | Work::Keep => Duration::ZERO,
         Work::Poll => match pace {
             // A job that is missing or has been told to stop is watched closely: providers seldom deliver that.
             Pace::Safety(rare) if task.missing_since.is_none() && !task.is_stopping() => rare,
@@ -103,11 +114,17 @@ pub fn first_limit(task: &Task, policy: &ToolPolicy, now: Timestamp) -> Option<T
         return None;
     }
     let silence = task.troubles.since.map(|since| since.plus(policy.silence_limit));
+    if let TaskState::Keeping { keeping, .. } = &task.state {
+        let whole = keeping.since.plus(policy.deadline);
+        return Some(silence.map_or(whole, |silence| silence.min(whole)).max(now));
+    }
     let submit = matches!(task.state, TaskState::Submitting { .. }).then(|| task.created_at.plus(policy.submit_budget));
     let input = policy.input_timeout.and_then(|timeout| oldest_question(task).map(|asked| asked.plus(timeout)));
     // Past the grace only a further look ends the task (or repeats the submit), and that has its own pace.
     let gone = task.missing_since.map(|since| since.plus(policy.gone_grace)).filter(|at| *at > now);
-    let limits = [Some(task.deadline_at), silence, submit, input, gone];
+    // Past its moment a cancel is made again with the next work on the task, which a provider that is left alone puts off.
+    let harder = task.escalates_at().filter(|at| *at > now);
+    let limits = [Some(task.deadline_at), silence, submit, input, gone, harder];
     limits.into_iter().flatten().min().map(|limit| limit.max(now))
 }
 
@@ -115,10 +132,22 @@ fn oldest_question(task: &Task) -> Option<Timestamp> {
     task.inputs.values().filter(|slot| slot.progress == InputProgress::Open).map(|slot| slot.asked_at).min()
 }
 
+/// Why what `task` has not kept yet is given up now: it may take as long as the job may, and fail as long as looks at the job may.
+#[must_use]
+pub fn keeping_over(task: &Task, policy: &ToolPolicy, now: Timestamp) -> Option<String> {
+    let TaskState::Keeping { keeping, .. } = &task.state else { return None };
+    let why = task.troubles.last.as_ref().map(|fault| format!(": {}", fault.message)).unwrap_or_default();
+    if now.since(keeping.since) >= policy.deadline {
+        return Some(format!("it could not be fetched within {} s{why}", policy.deadline.as_secs()));
+    }
+    let since = task.troubles.since.filter(|since| now.since(*since) >= policy.silence_limit)?;
+    Some(format!("it could not be fetched for {} s{why}", now.since(since).as_secs()))
+}
+
 /// The limit of time or patience that `task` has run into, as the error it ends with.
 #[must_use]
 pub fn limit_reached(task: &Task, policy: &ToolPolicy, now: Timestamp) -> Option<TaskError> {
-    if task.is_ended() {
+    if matches!(task.state, TaskState::Keeping { .. } | TaskState::Ended { .. }) {
         return None;
     }
     let why = task.troubles.last.as_ref().map(|fault| format!(": {}", fault.message)).unwrap_or_default();
@@ -204,7 +233,9 @@ mod tests {
 
     use jobgate_adapter_api::{IdempotencyKey, InputKind, InputRequest, JobRef};
 
-    use super::super::{CancelProgress, Cancellation, InputSlot, NewTask, Outcome, Principal, ProviderName, TaskId, ToolName};
+    use super::super::{
+        CancelProgress, Cancellation, Escalation, InputSlot, NewTask, Outcome, Principal, ProviderName, TaskId, ToolName,
+    };
     use super::*;
 
     const POLICY: PollPolicy = PollPolicy { initial: Duration::from_secs(1), max: Duration::from_secs(30), factor: 1.5 };
@@ -292,7 +323,12 @@ mod tests {
         assert_eq!(due(&task(TaskState::Submitting { attempt: 0, unsettled: false }), 5, None), Some(5.0));
         let ended = TaskState::Ended { job: Some(JobRef::new("j1")), outcome: Outcome::Cancelled, at: at(0) };
         assert_eq!(due(&task(ended.clone()), 5, None), None);
-        let wish = |attempts| Cancellation { requested_at: at(0), attempts, progress: CancelProgress::Owed };
+        let wish = |attempts| Cancellation {
+            requested_at: at(0),
+            attempts,
+            progress: CancelProgress::Owed,
+            escalation: Escalation::None,
+        };
         assert_eq!(due(&Task { cancellation: Some(wish(0)), ..task(ended.clone()) }, 5, None), Some(5.0));
         assert_eq!(due(&Task { cancellation: Some(wish(3)), ..task(ended) }, 5, None), Some(9.0));
     }
@@ -312,7 +348,8 @@ mod tests {
         let mut missing = running();
         missing.missing_since = Some(at(5));
         assert_eq!((due(&missing, safety), due(&missing, Pace::Never)), (Some(16.0), Some(35.0)));
-        let wish = Cancellation { requested_at: at(0), attempts: 0, progress: CancelProgress::Owed };
+        let wish =
+            Cancellation { requested_at: at(0), attempts: 0, progress: CancelProgress::Owed, escalation: Escalation::None };
         for pace in [safety, Pace::Never] {
             assert_eq!(due(&Task { cancellation: Some(wish.clone()), ..running() }, pace), Some(10.0));
             assert_eq!(due(&task(TaskState::Submitting { attempt: 0, unsettled: false }), pace), Some(10.0));

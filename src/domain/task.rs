@@ -7,7 +7,7 @@ use std::time::Duration;
 use jobgate_adapter_api::{IdempotencyKey, InputAnswer, InputAnswers, InputRequest, JobRef, Progress, Timestamp};
 use serde_json::{Map, Value};
 
-use super::{LifeFrom, Names, Outcome, Principal, ProviderName, TaskId, ToolName, Troubles};
+use super::{Keeping, KeptArtifact, LifeFrom, Names, Outcome, Principal, ProviderName, TaskId, ToolName, Troubles};
 
 /// Counts the commits of a task; the compare-and-set of every store compares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,6 +82,13 @@ pub enum TaskState {
         /// The job.
         job: JobRef,
     },
+    /// The job has ended well, and what it made is being fetched into the gateway's keeping.
+    Keeping {
+        /// The job.
+        job: JobRef,
+        /// What it handed over, and how far the keeping got.
+        keeping: Arc<Keeping>,
+    },
     /// The end.
     Ended {
         /// The job, if one is known to have been started.
@@ -102,6 +109,19 @@ pub struct Cancellation {
     pub attempts: u32,
     /// How far it got.
     pub progress: CancelProgress,
+    /// Whether it is made again in a harder way.
+    pub escalation: Escalation,
+}
+
+/// What becomes of a cancel that the provider took and that does not stop the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Escalation {
+    /// Nothing: the provider has no harder way, or has not taken the cancel yet, or the job has ended.
+    None,
+    /// It is made again in the harder way then, unless the job has ended.
+    Due(Timestamp),
+    /// It was, or is being.
+    Made,
 }
 
 /// How far a wish to stop the job got.
@@ -268,7 +288,7 @@ impl Task {
     #[must_use]
     pub const fn status(&self) -> Status {
         match &self.state {
-            TaskState::Submitting { .. } | TaskState::Running { .. } => Status::Working,
+            TaskState::Submitting { .. } | TaskState::Running { .. } | TaskState::Keeping { .. } => Status::Working,
             TaskState::InputRequired { .. } => Status::InputRequired,
             TaskState::Ended { outcome: Outcome::Result(_), .. } => Status::Completed,
             TaskState::Ended { outcome: Outcome::Error(_), .. } => Status::Failed,
@@ -287,7 +307,7 @@ impl Task {
     pub const fn job(&self) -> Option<&JobRef> {
         match &self.state {
             TaskState::Submitting { .. } => None,
-            TaskState::Running { job } | TaskState::InputRequired { job } => Some(job),
+            TaskState::Running { job } | TaskState::InputRequired { job } | TaskState::Keeping { job, .. } => Some(job),
             TaskState::Ended { job, .. } => job.as_ref(),
         }
     }
@@ -297,7 +317,19 @@ impl Task {
     pub const fn outcome(&self) -> Option<&Outcome> {
         match &self.state {
             TaskState::Ended { outcome, .. } => Some(outcome),
-            TaskState::Submitting { .. } | TaskState::Running { .. } | TaskState::InputRequired { .. } => None,
+            TaskState::Submitting { .. }
+            | TaskState::Running { .. }
+            | TaskState::InputRequired { .. }
+            | TaskState::Keeping { .. } => None,
+        }
+    }
+
+    /// The files that are kept for it.
+    #[must_use]
+    pub fn kept_artifacts(&self) -> &[KeptArtifact] {
+        match self.outcome() {
+            Some(Outcome::Result(result)) => &result.kept,
+            Some(Outcome::Error(_) | Outcome::Cancelled) | None => &[],
         }
     }
 
@@ -308,7 +340,13 @@ impl Task {
         match (self.life_from, &self.state) {
             (LifeFrom::Creation, _) => Some(self.created_at.plus(ttl)),
             (LifeFrom::End, TaskState::Ended { at, .. }) => Some(at.plus(ttl)),
-            (LifeFrom::End, TaskState::Submitting { .. } | TaskState::Running { .. } | TaskState::InputRequired { .. }) => None,
+            (
+                LifeFrom::End,
+                TaskState::Submitting { .. }
+                | TaskState::Running { .. }
+                | TaskState::InputRequired { .. }
+                | TaskState::Keeping { .. },
+            ) => None,
         }
     }
 
@@ -325,17 +363,5 @@ impl Task {
             InputProgress::Open | InputProgress::Provided | InputProgress::Withdrawn => None,
         };
         self.inputs.iter().filter_map(answered).collect()
-    }
-
-    /// Whether someone wants the job stopped, and the provider has not said that it will not be.
-    #[must_use]
-    pub fn is_stopping(&self) -> bool {
-        self.cancellation.as_ref().is_some_and(|wish| matches!(wish.progress, CancelProgress::Owed | CancelProgress::Taken))
-    }
-
-    /// Whether the provider has yet to be told of a wish to cancel.
-    #[must_use]
-    pub fn owes_cancel(&self) -> bool {
-        self.cancellation.as_ref().is_some_and(|wish| wish.progress == CancelProgress::Owed)
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {
@@ -55,6 +55,8 @@ pub struct Tool {
     pub description: String,
     /// JSON Schema 2020-12 of the arguments; its root has `type: object`.
     pub input_schema: Value,
+    /// Arguments that the operator has fixed. `input_schema` does not show them.
+    pub fixed: Map<String, Value>,
     /// JSON Schema of the structured result.
     pub output_schema: Option<Value>,
     /// MCP tool annotations (`readOnlyHint`, ...), handed on as they are.
@@ -63,6 +65,15 @@ pub struct Tool {
     pub provider: ProviderName,
     /// The policy of its tasks.
     pub policy: ToolPolicy,
+}
+
+impl Tool {
+    /// What the provider is sent of a call: the caller's arguments, and those that are fixed whatever the caller says.
+    #[must_use]
+    pub fn complete(&self, mut arguments: Map<String, Value>) -> Map<String, Value> {
+        arguments.extend(self.fixed.iter().map(|(name, value)| (name.clone(), value.clone())));
+        arguments
+    }
 }
 
 /// Whether a call becomes a task (requirement C5).

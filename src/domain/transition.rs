@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use jobgate_adapter_api::{CancelOutcome, ErrorKind, JobFailure, JobOutput, JobRef, Part, Timestamp};
+use jobgate_adapter_api::{ErrorKind, JobFailure, JobOutput, JobRef, Part, Timestamp};
 
-use super::{
-    CancelProgress, Cancellation, Fault, InputProgress, Outcome, Task, TaskError, TaskEvent, TaskState, ToolResult, Troubles,
-};
+use super::{CancelProgress, Fault, InputProgress, Outcome, Task, TaskError, TaskEvent, TaskState, ToolResult, Troubles};
 
 const UNWATCHED: &str = "cancelled; this provider has no cancel, so the job runs on unwatched";
 
@@ -95,9 +93,17 @@ impl Task {
                     next.message = Some("cancel requested".to_owned());
                 }
             }
-            (S::Running { .. } | S::InputRequired { .. }, E::CancelAnswered(answer)) if self.owes_cancel() => {
-                next.cancel_answered(*answer);
+            (S::Running { .. } | S::InputRequired { .. }, E::CancelAnswered { outcome, escalate_after })
+                if self.owes_cancel() =>
+            {
+                next.message = Some(next.cancel_answered(*outcome, *escalate_after, at).to_owned());
             }
+            (S::Running { .. } | S::InputRequired { .. }, E::CancelEscalated) if self.escalates_at().is_some() => {
+                next.escalate();
+                next.message = Some("the job has not stopped; the provider is asked to stop it in a harder way".to_owned());
+            }
+            (S::Ended { .. }, E::CancelEscalated) if self.escalates_at().is_some() => next.escalate(),
+            (S::Ended { .. }, E::CancelHeeded) if self.escalates_at().is_some() => next.heeded(),
             (S::Running { job } | S::InputRequired { job }, E::CancelUnsupported { abandon }) if self.owes_cancel() => {
                 next.cancellation_is(CancelProgress::Unsupported);
                 if *abandon {
@@ -127,10 +133,11 @@ impl Task {
             (S::Ended { outcome, at: ended, job: None }, E::Accepted(job)) if self.owes_cancel() => {
                 next.state = S::Ended { job: Some(job.clone()), outcome: outcome.clone(), at: *ended };
             }
-            (S::Ended { outcome, .. }, E::CancelAnswered(answer)) if self.owes_cancel() => {
-                next.cancellation_is(settled(*answer));
+            (S::Ended { outcome, .. }, E::CancelAnswered { outcome: answer, escalate_after }) if self.owes_cancel() => {
+                let told = self.told(*answer);
+                next.cancel_answered(*answer, *escalate_after, at);
                 if *outcome == Outcome::Cancelled {
-                    next.message = Some(told(*answer).to_owned());
+                    next.message = Some(told.to_owned());
                 }
             }
             (S::Ended { outcome, job, .. }, E::CancelUnsupported { .. }) if self.owes_cancel() => {
@@ -140,18 +147,45 @@ impl Task {
                 }
             }
             (S::Ended { .. }, E::CancelFailed(_)) if self.owes_cancel() => next.cancel_failed(),
-            (S::Submitting { .. } | S::Running { .. } | S::InputRequired { .. } | S::Ended { .. }, E::LifeExtended(ttl)) => {
-                next.ttl = Some(*ttl);
+            (S::Keeping { job, keeping }, E::ArtifactSettled(settled)) => next.settle(job, keeping, settled, at),
+            (S::Keeping { .. }, E::KeepFailed(fault)) => {
+                next.trouble(fault, at);
+                let attempt = next.troubles.count;
+                let message = format!("the job has ended; an artifact cannot be kept yet (attempt {attempt}): {}", fault.message);
+                next.message = Some(message);
             }
-            (S::Submitting { .. } | S::Running { .. } | S::InputRequired { .. } | S::Ended { .. }, E::Delivered(_)) => {}
+            (S::Keeping { job, keeping }, E::KeepGivenUp(why)) => next.kept(job, keeping, why, at),
+            (S::Keeping { job, .. }, E::CancelRequested { at_once }) => {
+                next.want_cancel(at);
+                next.too_late_to_cancel();
+                if *at_once {
+                    next.end_with_message(Some(job.clone()), Outcome::Cancelled, "cancelled; the job had ended before", at);
+                } else {
+                    let message = "cancel came too late: the job has ended, and its artifacts are being kept";
+                    next.message = Some(message.to_owned());
+                }
+            }
+            (
+                S::Submitting { .. } | S::Running { .. } | S::InputRequired { .. } | S::Keeping { .. } | S::Ended { .. },
+                E::LifeExtended(ttl),
+            ) => next.ttl = Some(*ttl),
+            (
+                S::Submitting { .. } | S::Running { .. } | S::InputRequired { .. } | S::Keeping { .. } | S::Ended { .. },
+                E::Delivered(_),
+            ) => {}
             (S::Submitting { unsettled: false, .. }, E::Missing(_) | E::PollFailed(_))
             | (
                 S::Submitting { .. },
                 E::Observed(_)
+                | E::ArtifactSettled(_)
+                | E::KeepFailed(_)
+                | E::KeepGivenUp(_)
                 | E::Answered(_)
                 | E::Provided(_)
                 | E::ProvideFailed(_)
-                | E::CancelAnswered(_)
+                | E::CancelAnswered { .. }
+                | E::CancelEscalated
+                | E::CancelHeeded
                 | E::CancelUnsupported { .. }
                 | E::CancelFailed(_),
             )
@@ -161,13 +195,18 @@ impl Task {
                 | E::SubmitDelayed(_)
                 | E::SubmitRejected(_)
                 | E::Accepted(_)
-                | E::CancelAnswered(_)
+                | E::CancelAnswered { .. }
+                | E::CancelEscalated
+                | E::CancelHeeded
+                | E::ArtifactSettled(_)
+                | E::KeepFailed(_)
+                | E::KeepGivenUp(_)
                 | E::CancelUnsupported { .. }
                 | E::CancelFailed(_),
             )
             | (S::Running { .. }, E::Answered(_))
             | (
-                S::Ended { .. },
+                S::Keeping { .. },
                 E::SubmitBegan
                 | E::SubmitDelayed(_)
                 | E::SubmitRejected(_)
@@ -178,8 +217,33 @@ impl Task {
                 | E::Answered(_)
                 | E::Provided(_)
                 | E::ProvideFailed(_)
+                | E::CancelAnswered { .. }
+                | E::CancelEscalated
+                | E::CancelHeeded
+                | E::CancelUnsupported { .. }
+                | E::CancelFailed(_)
+                | E::Faulted(_)
+                | E::LimitStruck(_),
+            )
+            | (
+                S::Ended { .. },
+                E::SubmitBegan
+                | E::SubmitDelayed(_)
+                | E::SubmitRejected(_)
+                | E::Accepted(_)
+                | E::Observed(_)
+                | E::PollFailed(_)
+                | E::Missing(_)
+                | E::ArtifactSettled(_)
+                | E::KeepFailed(_)
+                | E::KeepGivenUp(_)
+                | E::Answered(_)
+                | E::Provided(_)
+                | E::ProvideFailed(_)
                 | E::CancelRequested { .. }
-                | E::CancelAnswered(_)
+                | E::CancelAnswered { .. }
+                | E::CancelEscalated
+                | E::CancelHeeded
                 | E::CancelUnsupported { .. }
                 | E::CancelFailed(_)
                 | E::Faulted(_)
@@ -198,6 +262,7 @@ impl Task {
             TaskState::Submitting { .. } => "submitting",
             TaskState::Running { .. } => "running",
             TaskState::InputRequired { .. } => "waiting for input",
+            TaskState::Keeping { .. } => "keeping artifacts",
             TaskState::Ended { .. } => self.status().as_str(),
         }
     }
@@ -254,62 +319,6 @@ impl Task {
             since: self.troubles.since.or(Some(at)),
             last: Some(fault.clone()),
         };
-    }
-
-    fn want_cancel(&mut self, at: Timestamp) {
-        // A refusal may have been of its moment; any other answer to an earlier wish still stands.
-        if self.cancellation.as_ref().is_none_or(|wish| wish.progress == CancelProgress::Refused) {
-            self.cancellation = Some(Cancellation { requested_at: at, attempts: 0, progress: CancelProgress::Owed });
-        }
-    }
-
-    /// What is owed to a job that has ended, or was never started, is owed no more.
-    pub(super) fn too_late_to_cancel(&mut self) {
-        if self.owes_cancel() {
-            self.cancellation_is(CancelProgress::TooLate);
-        }
-    }
-
-    fn cancellation_is(&mut self, progress: CancelProgress) {
-        if let Some(wish) = &mut self.cancellation {
-            wish.progress = progress;
-        }
-    }
-
-    fn cancel_answered(&mut self, answer: CancelOutcome) {
-        let progress = settled(answer);
-        self.cancellation_is(progress);
-        self.message = Some(
-            match answer {
-                CancelOutcome::Requested => "cancel accepted; the job is stopping",
-                CancelOutcome::AlreadyEnded => "cancel came too late: the job had ended",
-                CancelOutcome::Refused => "the provider refused the cancel: the job runs on",
-            }
-            .to_owned(),
-        );
-    }
-
-    fn cancel_failed(&mut self) {
-        if let Some(wish) = &mut self.cancellation {
-            wish.attempts = wish.attempts.saturating_add(1);
-        }
-    }
-}
-
-const fn settled(answer: CancelOutcome) -> CancelProgress {
-    match answer {
-        CancelOutcome::Requested => CancelProgress::Taken,
-        CancelOutcome::AlreadyEnded => CancelProgress::TooLate,
-        CancelOutcome::Refused => CancelProgress::Refused,
-    }
-}
-
-/// What a cancelled task says once the provider has answered.
-const fn told(answer: CancelOutcome) -> &'static str {
-    match answer {
-        CancelOutcome::Requested => "cancelled",
-        CancelOutcome::AlreadyEnded => "cancelled; the job had ended before",
-        CancelOutcome::Refused => "cancelled; the provider refused to stop the job, so it runs on unwatched",
     }
 }
 

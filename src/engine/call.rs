@@ -75,7 +75,7 @@ impl Core {
             owner: call.owner,
             tool: tool.name.clone(),
             provider: tool.provider.clone(),
-            arguments: Arc::new(call.arguments),
+            arguments: Arc::new(tool.complete(call.arguments)),
             caller_key: key.clone(),
             submit_key: submit_key(self.random.as_ref()),
             created_at: now,

@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jobgate_adapter_api::{AdapterError, CallContext, Retry};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use super::callback::Callbacks;
 use super::gate::Gate;
 use super::health::Health;
+use super::kept::Links;
 use super::notify::Hub;
 use super::outputs::Outputs;
-use super::{EngineLimits, Observer, Provider, Supervisor};
+use super::{EngineLimits, Observer, Provider, Supervisor, keep};
+use crate::artifacts::Artifacts;
 use crate::domain::{
     Category, Cause, Clock, Fault, IllegalTransition, JobState, Note, Principal, ProviderName, Random, Task, TaskError,
     TaskEvent, TaskId, TaskState, Timestamp, Tool, ToolPolicy,
@@ -34,6 +36,8 @@ pub(super) struct Core {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) random: Arc<dyn Random>,
     pub(super) callbacks: Callbacks,
+    pub(super) links: Links,
+    pub(super) artifacts: Option<Artifacts>,
     pub(super) hub: Arc<Hub>,
     pub(super) supervisor: Supervisor,
     pub(super) observer: Arc<dyn Observer>,
@@ -55,13 +59,22 @@ pub(super) struct Runtime {
     /// Wakes the poller: something may be due earlier than it thinks.
     pub(super) wake: Notify,
     pub(super) health: Health,
+    /// Places for downloads.
+    pub(super) downloads: Semaphore,
     strange: Mutex<HashSet<String>>,
 }
 
 impl Runtime {
     pub(super) fn new(provider: Provider, clock: Arc<dyn Clock>, random: Arc<dyn Random>, observer: Arc<dyn Observer>) -> Self {
         let gate = Arc::new(Gate::new(provider.name.clone(), provider.limits, clock, random, observer));
-        Self { provider, gate, wake: Notify::new(), health: Health::default(), strange: Mutex::default() }
+        Self {
+            provider,
+            gate,
+            wake: Notify::new(),
+            health: Health::default(),
+            downloads: Semaphore::new(keep::AT_ONCE),
+            strange: Mutex::default(),
+        }
     }
 
     /// How long a claim holds: longer than the most that is done under one.
@@ -127,6 +140,8 @@ pub(super) struct CoreParts {
     pub(super) limits: EngineLimits,
     pub(super) outputs: Outputs,
     pub(super) callbacks: Callbacks,
+    pub(super) links: Links,
+    pub(super) artifacts: Option<Artifacts>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) random: Arc<dyn Random>,
     pub(super) supervisor: Supervisor,
@@ -142,6 +157,8 @@ impl Core {
             limits: parts.limits,
             outputs: parts.outputs,
             callbacks: parts.callbacks,
+            links: parts.links,
+            artifacts: parts.artifacts,
             hub: Arc::new(Hub::new(parts.supervisor.stopping().clone())),
             supervisor: parts.supervisor,
             observer: parts.observer,
@@ -176,8 +193,10 @@ impl Core {
             tool: task.tool.as_str().to_owned(),
             key: task.submit_key.clone(),
             timeout: runtime.provider.limits.call_timeout,
+            arguments: Arc::clone(&task.arguments),
             started_at: task.created_at,
             callback_url: runtime.provider.webhook.and_then(|_| self.callbacks.url(&runtime.provider.name, task.id)),
+            cancel: task.cancel_wish(),
         }
     }
 
@@ -267,6 +286,7 @@ impl Core {
             if let Some(runtime) = runtime {
                 runtime.health.ended(next.id);
             }
+            self.tidy(next);
             tracing::info!(task = ?next.id, tool = %next.tool, status = next.status().as_str(), "task ended");
         }
     }

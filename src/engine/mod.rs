@@ -1,7 +1,7 @@
 //! The engine: turns calls into durable tasks and keeps each in step with its job, through every crash.
 //!
 //! `call` creates and submits; one `poller` a provider claims what is due and has `work` done under the provider's `gate`;
-//! `submit` also settles what a crash left open; `ingest` takes deliveries, `parked` those that came early; `wishes` takes answers and cancels; `sweep` ends lives; `recover` starts it all
+//! `submit` also settles what a crash left open; `ingest` takes deliveries, `parked` those that came early; `keep` fetches what is to be kept, `kept` gives it out; `wishes` takes answers and cancels; `sweep` ends lives; `recover` starts it all
 //! again. Every change of a task is an event through `Task::apply` and one compare-and-set in `core`; `observe` is for those who
 //! count what happens.
 
@@ -13,6 +13,8 @@ mod delivery;
 mod gate;
 mod health;
 mod ingest;
+mod keep;
+mod kept;
 mod names;
 mod notify;
 mod observe;
@@ -36,6 +38,7 @@ use tokio::sync::mpsc;
 
 pub use delivery::{Delivery, IngestError, Ingested, RedriveError};
 pub use health::WebhookHealth;
+pub use kept::{ArtifactAddress, ReadError, artifact_of, artifact_uri};
 pub use notify::Watch;
 pub use observe::{Observer, Unobserved};
 pub use parts::{
@@ -48,8 +51,9 @@ use jobgate_webhooks::AtAddress;
 
 use self::callback::Callbacks;
 use self::core::{Core, CoreParts, Runtime};
+use self::kept::Links;
 use crate::domain::{
-    InputAnswers, Principal, ProviderName, RequestName, Scope, Task, TaskId, Timestamp, Tool, ToolResult, schedule,
+    InputAnswers, KeptArtifact, Principal, ProviderName, RequestName, Scope, Task, TaskId, Timestamp, Tool, ToolResult, schedule,
 };
 use crate::store::{AuditEntry, DeadLetter, DeliveryId, ListQuery, StoreError};
 
@@ -73,7 +77,7 @@ impl Engine {
     /// # Errors
     /// As [`Self::start`].
     pub async fn start_observed(parts: EngineParts, observer: Arc<dyn Observer>) -> Result<Arc<Self>, EngineError> {
-        let EngineParts { store, providers, tools, limits, clock, random, supervisor, public_url } = parts;
+        let EngineParts { store, providers, tools, limits, clock, random, supervisor, public_url, artifacts } = parts;
         let providers: BTreeMap<_, _> = providers
             .into_iter()
             .map(|provider| {
@@ -88,8 +92,23 @@ impl Engine {
         let outputs = outputs::Outputs::compile(tools.values())?;
         let mut fresh = [0; 32];
         random.fill(&mut fresh);
-        let callbacks = Callbacks::new(&store.seed(callback::SEED, fresh).await?, public_url);
-        let core = CoreParts { store, tools, providers, limits, outputs, callbacks, clock, random, supervisor, observer };
+        let callbacks = Callbacks::new(&store.seed(callback::SEED, fresh).await?, public_url.clone());
+        random.fill(&mut fresh);
+        let links = Links::new(&store.seed(kept::SEED, fresh).await?, public_url, limits.artifact_url_ttl);
+        let core = CoreParts {
+            store,
+            tools,
+            providers,
+            limits,
+            outputs,
+            callbacks,
+            links,
+            artifacts,
+            clock,
+            random,
+            supervisor,
+            observer,
+        };
         let core = Arc::new(Core::new(core));
         for runtime in core.providers.values() {
             let taken_up = recover::spread(&core, runtime).await?;
@@ -106,6 +125,7 @@ impl Engine {
                 core.supervisor.clone().spawn_loop("poller", move || poller::run_without(core.clone(), name.clone()));
             }
         }
+        core.supervisor.spawn("artifacts", core.clone().tidy_all());
         let sweeper = core.clone();
         core.supervisor.spawn_loop("sweeper", move || sweep::run(sweeper.clone()));
         Ok(Arc::new(Self { core }))
@@ -241,6 +261,35 @@ impl Engine {
     /// When the store fails.
     pub async fn list(&self, query: ListQuery) -> Result<Vec<Arc<Task>>, StoreError> {
         self.core.list(query).await
+    }
+
+    /// A task's result as callers see it: its kept artifacts are links behind the content, each with the address that it has now. `None`
+    /// where it has none.
+    #[must_use]
+    pub fn shown_result(&self, task: &Task) -> Option<Arc<ToolResult>> {
+        self.core.shown_result(task)
+    }
+
+    /// A kept artifact of a task, by its number from 1, and its bytes, if they are at most `most`.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub async fn read_artifact(
+        &self,
+        who: impl Into<Scope>,
+        id: &TaskId,
+        number: usize,
+        most: u64,
+    ) -> Result<(KeptArtifact, Vec<u8>), ReadError> {
+        self.core.read_artifact(&who.into(), id, number, most).await
+    }
+
+    /// The kept artifact that a signed address stands for; `None` for one that is not ours, has ended, or whose task is gone.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn addressed_artifact(&self, address: &ArtifactAddress) -> Result<Option<KeptArtifact>, StoreError> {
+        self.core.addressed_artifact(address).await
     }
 
     /// What happened to a task, oldest first.

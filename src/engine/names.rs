@@ -31,7 +31,7 @@ impl Core {
     pub(super) async fn delete(&self, scope: &Scope, id: &TaskId) -> Result<(), DeleteError> {
         loop {
             let task = self.get(scope, id).await?;
-            if !task.is_ended() || task.owes_cancel() {
+            if !task.is_ended() || task.is_bound_to_stop() {
                 return Err(DeleteError::Running);
             }
             if !self.policy(&task).deletable {
@@ -39,6 +39,7 @@ impl Core {
             }
             // An ended task changes seldom; one that has changed meanwhile is looked at again.
             if self.store.purge(&[(task.id, task.revision)]).await? == 1 {
+                self.let_go([task.id]).await;
                 tracing::info!(task = ?id, owner = %task.owner, by = %Cause::from(scope), "task deleted");
                 return Ok(());
             }
@@ -80,6 +81,7 @@ impl Core {
         let Some(id) = id else { return Ok(None) };
         let Some(task) = self.store.get(&id).await? else { return Ok(None) };
         if self.is_over(&task) && self.store.purge(&[(task.id, task.revision)]).await? == 1 {
+            self.let_go([task.id]).await;
             return Ok(None);
         }
         Ok(Some(task))

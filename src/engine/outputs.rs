@@ -54,7 +54,7 @@ impl Outputs {
             message: format!("the job ended well, but its result does not fit the tool's output schema: {wrong}"),
             code: None,
             // What the job handed over is still worth reading; as data it would break the promise.
-            output: JobOutput { parts: output.parts.clone(), data: None },
+            output: JobOutput { data: None, ..output.clone() },
         };
         Observation { state: JobState::Failed(failure), ..seen }
     }

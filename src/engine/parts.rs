@@ -7,6 +7,7 @@ use jobgate_adapter_api::Adapter;
 use serde_json::{Map, Value};
 
 use super::Supervisor;
+use crate::artifacts::Artifacts;
 use crate::domain::{
     Clock, LONGEST_CLIENT_ID, LifeFrom, Principal, Progress, ProviderName, Random, RequestName, Task, TaskError, Tool, ToolName,
     ToolResult,
@@ -19,7 +20,7 @@ pub struct Provider {
     /// Its name in the configuration.
     pub name: ProviderName,
     /// The kind of its adapter.
-    pub kind: &'static str,
+    pub kind: String,
     /// Its adapter.
     pub adapter: Arc<dyn Adapter>,
     /// How it may be used.
@@ -91,6 +92,8 @@ pub struct EngineLimits {
     pub submit_wait: Duration,
     /// How long an ended task is kept at least, whatever its life.
     pub keep_ended: Duration,
+    /// How long the address of a kept artifact works.
+    pub artifact_url_ttl: Duration,
     /// How long running calls may go on at shutdown.
     pub shutdown_grace: Duration,
 }
@@ -103,6 +106,7 @@ impl Default for EngineLimits {
             max_result_bytes: 1024 * 1024,
             submit_wait: Duration::from_secs(2),
             keep_ended: Duration::from_secs(10 * 60),
+            artifact_url_ttl: Duration::from_secs(60 * 60),
             shutdown_grace: Duration::from_secs(10),
         }
     }
@@ -127,6 +131,8 @@ pub struct EngineParts {
     pub supervisor: Supervisor,
     /// The gateway's own address as providers reach it, without a slash at its end; `None` where none can.
     pub public_url: Option<String>,
+    /// Where files of jobs are kept; `None` where none are.
+    pub artifacts: Option<Artifacts>,
 }
 
 /// The engine cannot start.

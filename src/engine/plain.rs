@@ -23,8 +23,10 @@ impl Core {
             tool: tool.name.as_str().to_owned(),
             key: submit_key(self.random.as_ref()),
             timeout: runtime.provider.limits.call_timeout.min(tool.policy.wait),
+            arguments: Arc::new(call.arguments.clone()),
             started_at: self.clock.now(),
             callback_url: None,
+            cancel: None,
         };
         let plain = Plain { core: self, runtime: &runtime, tool: &tool, cx };
         let mut job = None;
@@ -56,11 +58,11 @@ struct Plain<'a> {
 
 impl Plain<'_> {
     async fn run(&self, call: Call, updates: &mpsc::Sender<Update>, known: &mut Option<JobRef>) -> Result<ToolResult, TaskError> {
-        let request = SubmitRequest { key: self.cx.key.clone(), arguments: call.arguments };
+        let request = SubmitRequest { key: self.cx.key.clone(), arguments: self.tool.complete(call.arguments) };
         let Submitted { mut job, observation } = match self.submit(request).await {
             Ok(submitted) => submitted,
             Err(error) if matches!(error.kind(), ErrorKind::Rejected | ErrorKind::NotFound) => {
-                return Ok(ToolResult { output: JobOutput::text(error.message()), is_error: true });
+                return Ok(ToolResult { output: JobOutput::text(error.message()), is_error: true, kept: Vec::new() });
             }
             Err(error) => return Err(self.failed(&error)),
         };
@@ -172,11 +174,11 @@ impl Plain<'_> {
                 self.runtime.note_strange(&self.cx.tool, &word);
                 None
             }
-            JobState::Succeeded(output) => Some(Ok(ToolResult { output, is_error: false })),
+            JobState::Succeeded(output) => Some(Ok(ToolResult::of(&output, &[], "a call without a task keeps nothing"))),
             JobState::Failed(failure) => Some(Ok(ToolResult::from(&failure))),
             JobState::Cancelled => {
                 let output = JobOutput::text("the job was cancelled at the provider");
-                Some(Ok(ToolResult { output, is_error: true }))
+                Some(Ok(ToolResult { output, is_error: true, kept: Vec::new() }))
             }
             JobState::Gone => Some(Err(self.error(Category::Gone, false, "the provider no longer has the job".to_owned()))),
             JobState::InputRequired(_) => {

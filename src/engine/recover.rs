@@ -41,7 +41,9 @@ pub(super) async fn spread(core: &Core, runtime: &Runtime) -> Result<usize, Stor
                     looks += 1;
                     at_once.push(task.id);
                 }
-                Work::Submit | Work::Settle | Work::Provide | Work::Cancel | Work::Nothing => at_once.push(task.id),
+                Work::Submit | Work::Settle | Work::Provide | Work::Cancel | Work::Escalate | Work::Keep | Work::Nothing => {
+                    at_once.push(task.id)
+                }
             }
         }
         if count == before {
@@ -54,7 +56,8 @@ pub(super) async fn spread(core: &Core, runtime: &Runtime) -> Result<usize, Stor
 
 /// Whether a limit of time has struck already: that costs the provider nothing.
 fn over(core: &Core, task: &Arc<Task>) -> bool {
-    schedule::limit_reached(task, core.policy(task), core.clock.now()).is_some()
+    let (policy, now) = (core.policy(task), core.clock.now());
+    schedule::limit_reached(task, policy, now).is_some() || schedule::keeping_over(task, policy, now).is_some()
 }
 
 impl Core {

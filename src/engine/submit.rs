@@ -170,7 +170,7 @@ impl Core {
         tracing::debug!(task = ?task.id, provider = %runtime.provider.name, believed, "no job with this key");
         match (task.is_ended(), believed) {
             (true, true) => {
-                let none = TaskEvent::CancelAnswered(CancelOutcome::AlreadyEnded);
+                let none = TaskEvent::CancelAnswered { outcome: CancelOutcome::AlreadyEnded, escalate_after: None };
                 self.owed(task, None, vec![(none, Cause::Recovery)]).await
             }
             (true, false) => self.owed(task, None, vec![(TaskEvent::CancelFailed(missing), Cause::Recovery)]).await,
@@ -193,7 +193,7 @@ fn accepted(now: &Task, events: &[(TaskEvent, Cause)]) -> Vec<(TaskEvent, Cause)
     match &now.state {
         TaskState::Submitting { .. } => events.to_vec(),
         TaskState::Ended { job: None, .. } if now.owes_cancel() => events.iter().take(1).cloned().collect(),
-        TaskState::Running { .. } | TaskState::InputRequired { .. } | TaskState::Ended { .. } => {
+        TaskState::Running { .. } | TaskState::InputRequired { .. } | TaskState::Keeping { .. } | TaskState::Ended { .. } => {
             tracing::error!(task = ?now.id, "the provider started a job that this task no longer waits for");
             Vec::new()
         }
@@ -225,10 +225,12 @@ fn not_accepted(now: &Task, error: &AdapterError, repeat: bool, can_settle: bool
             if unknown || repeat {
                 TaskEvent::CancelFailed(fault(error))
             } else {
-                TaskEvent::CancelAnswered(CancelOutcome::AlreadyEnded)
+                TaskEvent::CancelAnswered { outcome: CancelOutcome::AlreadyEnded, escalate_after: None }
             }
         }
-        TaskState::Running { .. } | TaskState::InputRequired { .. } | TaskState::Ended { .. } => return Vec::new(),
+        TaskState::Running { .. } | TaskState::InputRequired { .. } | TaskState::Keeping { .. } | TaskState::Ended { .. } => {
+            return Vec::new();
+        }
     };
     vec![(event, Cause::Submit)]
 }

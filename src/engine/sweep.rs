@@ -53,6 +53,7 @@ async fn sweep(core: &Arc<Core>) -> Result<usize, StoreError> {
     }
     if !dead.is_empty() {
         let purged = core.store.purge(&dead).await?;
+        core.let_go(dead.into_iter().map(|(id, _)| id)).await;
         tracing::info!(purged, "removed expired tasks");
     }
     Ok(settled)
@@ -65,7 +66,7 @@ impl Core {
         let TaskState::Ended { at, .. } = &task.state else { return false };
         let now = self.clock.now();
         let lived = task.expires_at().is_some_and(|end| end <= now) && at.plus(self.kept_ended(task)) <= now;
-        lived && (!task.owes_cancel() || at.plus(OWED_LIMIT) <= now)
+        lived && (!task.is_bound_to_stop() || at.plus(OWED_LIMIT) <= now)
     }
 
     /// How long an ended task is kept whatever its life. A life that counts from the end is the time for fetching the result
@@ -88,7 +89,7 @@ fn at_expiry(task: &Task, core: &Core) -> Option<(TaskEvent, Cause)> {
             LifeFrom::End => *at,
         };
         let kept = at.plus(core.kept_ended(task));
-        let until = if task.owes_cancel() { kept.max(now.plus(EXTENSION)) } else { kept };
+        let until = if task.is_bound_to_stop() { kept.max(now.plus(EXTENSION)) } else { kept };
         return (until > now).then(|| (TaskEvent::LifeExtended(until.since(begun)), Cause::Limit));
     }
     let age = now.since(task.created_at);
@@ -99,7 +100,11 @@ fn at_expiry(task: &Task, core: &Core) -> Option<(TaskEvent, Cause)> {
         attempts: task.troubles.count,
         provider_status: None,
     };
+    let is_keeping = matches!(task.state, TaskState::Keeping { .. });
     let event = match core.policy(task).on_expiry {
+        ExpiryPolicy::Cancel | ExpiryPolicy::Detach if is_keeping => {
+            TaskEvent::KeepGivenUp("the task's life has ended".to_owned())
+        }
         // Half as long again, so that a job of days is extended a few times and not all the time.
         ExpiryPolicy::Keep => TaskEvent::LifeExtended(age + (age / 2).max(EXTENSION)),
         ExpiryPolicy::Cancel => TaskEvent::LimitStruck(error("the task's life ended before its job; the job is being cancelled")),
@@ -112,8 +117,10 @@ fn at_expiry(task: &Task, core: &Core) -> Option<(TaskEvent, Cause)> {
 pub(super) const fn was_refused(task: &Task) -> Option<&Arc<crate::domain::ToolResult>> {
     match &task.state {
         TaskState::Ended { job: None, outcome: Outcome::Result(result), .. } => Some(result),
-        TaskState::Submitting { .. } | TaskState::Running { .. } | TaskState::InputRequired { .. } | TaskState::Ended { .. } => {
-            None
-        }
+        TaskState::Submitting { .. }
+        | TaskState::Running { .. }
+        | TaskState::InputRequired { .. }
+        | TaskState::Keeping { .. }
+        | TaskState::Ended { .. } => None,
     }
 }

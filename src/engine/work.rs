@@ -57,6 +57,9 @@ impl Core {
         pass: Option<Pass>,
     ) -> Result<Then, ChangeError> {
         let work = Work::of(task);
+        if let Some(why) = schedule::keeping_over(task, self.policy(task), self.clock.now()) {
+            return self.at(task, vec![(TaskEvent::KeepGivenUp(why), Cause::Limit)]).await;
+        }
         if let Some(error) = schedule::limit_reached(task, self.policy(task), self.clock.now()) {
             return self.at(task, vec![(strike(error), Cause::Limit)]).await;
         }
@@ -65,6 +68,12 @@ impl Core {
         };
         if work == Work::Nothing {
             return Ok(Then::Later(self.clock.now().plus(CONFIGURATION_GRACE)));
+        }
+        if has_live_job(task) && task.escalates_at().is_some_and(|at| at <= self.clock.now()) {
+            return self.at(task, vec![(TaskEvent::CancelEscalated, Cause::Limit)]).await;
+        }
+        if work == Work::Keep {
+            return self.keep(runtime, task, pass).await;
         }
         if work == Work::Poll && self.pace(task) == Pace::Never {
             return self.cannot_look(task).await;
@@ -79,7 +88,10 @@ impl Core {
             (Work::Provide, Some(job)) => self.provide(runtime, task, job, turn, &mut pass).await,
             (Work::Cancel, Some(job)) => self.tell_cancel(runtime, task, job, turn, &mut pass).await,
             (Work::Poll, Some(job)) => self.poll(runtime, task, job, turn).await,
-            (Work::Provide | Work::Cancel | Work::Poll | Work::Nothing, _) => Ok(Then::Later(self.clock.now().plus(OWN_TROUBLE))),
+            (Work::Escalate, Some(job)) => self.escalate(runtime, task, job, turn).await,
+            (Work::Provide | Work::Cancel | Work::Poll | Work::Escalate | Work::Keep | Work::Nothing, _) => {
+                Ok(Then::Later(self.clock.now().plus(OWN_TROUBLE)))
+            }
         }
     }
 
@@ -124,9 +136,13 @@ impl Core {
         if task.is_ended() {
             return Ok(Then::Later(self.clock.now().plus(CONFIGURATION_GRACE)));
         }
+        let message = "the gateway's configuration no longer has this tool or its provider".to_owned();
+        if matches!(task.state, TaskState::Keeping { .. }) {
+            return self.at(task, vec![(TaskEvent::KeepGivenUp(message), Cause::Limit)]).await;
+        }
         let error = TaskError {
             category: Category::Configuration,
-            message: "the gateway's configuration no longer has this tool or its provider".to_owned(),
+            message,
             retryable: false,
             attempts: task.troubles.count,
             provider_status: None,
@@ -266,15 +282,17 @@ impl Core {
     ) -> Result<Then, ChangeError> {
         let adapter = &runtime.provider.adapter;
         let unsupported = || TaskEvent::CancelUnsupported { abandon: self.policy(task).on_no_cancel == NoCancelPolicy::Abandon };
+        let capabilities = adapter.capabilities(task.tool.as_str());
+        let answered = |outcome| TaskEvent::CancelAnswered { outcome, escalate_after: capabilities.escalates_after };
         let mut waiting = None;
-        let event = if adapter.capabilities(task.tool.as_str()).cancel {
+        let event = if capabilities.cancel {
             let context = self.context(runtime, task);
             match turn.run(Operation::Cancel, adapter.cancel(&context, job)).await {
-                Ok(outcome) => TaskEvent::CancelAnswered(outcome),
+                Ok(outcome) => answered(outcome),
                 Err(error) => match (error.kind(), error.retry()) {
-                    (ErrorKind::NotFound, _) => TaskEvent::CancelAnswered(CancelOutcome::AlreadyEnded),
+                    (ErrorKind::NotFound, _) => answered(CancelOutcome::AlreadyEnded),
                     (ErrorKind::Unsupported, _) => unsupported(),
-                    (ErrorKind::Rejected, Retry::Never) => TaskEvent::CancelAnswered(CancelOutcome::Refused),
+                    (ErrorKind::Rejected, Retry::Never) => answered(CancelOutcome::Refused),
                     (ErrorKind::RateLimited, _) => return Ok(Then::Later(self.paused(task, self.after(&error)))),
                     (_, _) => {
                         waiting = asked(&error);
@@ -288,19 +306,34 @@ impl Core {
         };
         let mut events = vec![(event, Cause::Delivery)];
         // A job that took the cancel has often stopped at once; one that has not been told may end by itself.
-        let look = matches!(
-            events[0].0,
-            TaskEvent::CancelAnswered(CancelOutcome::Requested | CancelOutcome::AlreadyEnded) | TaskEvent::CancelFailed(_)
-        );
+        let look = match &events[0].0 {
+            TaskEvent::CancelAnswered { outcome, .. } => *outcome != CancelOutcome::Refused,
+            other => matches!(other, TaskEvent::CancelFailed(_)),
+        };
         if look
             && has_live_job(task)
             && self.pace(task) != Pace::Never
+            && let Ok(told) = task.apply(&events[0].0, self.clock.now())
             && let Ok(turn) = runtime.gate.turn(pass).await
-            && let Ok(seen) = self.look(runtime, task, job, turn).await
+            && let Ok(seen) = self.look(runtime, &told, job, turn).await
         {
             events.push((TaskEvent::Observed(seen), Cause::Poll));
         }
         self.owed(task, waiting, events).await
+    }
+
+    /// The job of a task that has ended was told to stop a while ago: where a look does not show that it did, it is told in a harder way.
+    async fn escalate(&self, runtime: &Runtime, task: &Arc<Task>, job: &JobRef, turn: Turn) -> Result<Then, ChangeError> {
+        let event = match self.look(runtime, task, job, turn).await {
+            Ok(seen) if seen.state.is_terminal() => TaskEvent::CancelHeeded,
+            Err(error) if error.kind() == ErrorKind::NotFound => TaskEvent::CancelHeeded,
+            Err(error) if error.kind() == ErrorKind::RateLimited => {
+                return Ok(Then::Later(self.paused(task, self.after(&error))));
+            }
+            // A job that cannot be looked at is told: on one that has ended a cancel is harmless (clause C5).
+            Ok(_) | Err(_) => TaskEvent::CancelEscalated,
+        };
+        self.at(task, vec![(event, Cause::Limit)]).await
     }
 
     /// Changes the task as far as it still owes a cancel, whatever else has happened meanwhile.
@@ -315,7 +348,7 @@ impl Core {
             _ if !now.owes_cancel() => Vec::new(),
             _ if now.revision == seen => events.clone(),
             TaskState::Submitting { .. } => Vec::new(),
-            TaskState::Running { .. } | TaskState::InputRequired { .. } | TaskState::Ended { .. } => {
+            TaskState::Running { .. } | TaskState::InputRequired { .. } | TaskState::Keeping { .. } | TaskState::Ended { .. } => {
                 events.iter().take(1).cloned().collect()
             }
         })

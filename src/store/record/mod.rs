@@ -1,13 +1,15 @@
 //! The stored form of a task: versioned JSON with short names. What an older version wrote stays readable.
 //!
-//! A record holds at most [`INLINE`] bytes. What would make it larger (the arguments, the result, the questions) is a body of its
+//! A record holds at most [`INLINE`] bytes. What would make it larger (the arguments, the result, what is to be kept, the questions) is a body of its
 //! own, which the record names by hash and length. The form in an export is the same with nothing moved out.
 
 mod audit;
 mod delivery;
+mod keep;
 mod names;
 mod parts;
 mod task;
+mod troubles;
 mod words;
 
 use std::fmt;
@@ -81,7 +83,7 @@ pub(super) enum RecordError {
 pub(super) enum Role {
     /// All of the record: without it nothing can be read.
     Whole,
-    /// The arguments, the result or the questions.
+    /// The arguments, the result, what is to be kept or the questions.
     Part,
 }
 

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::keep::{KeepV1, KeptV1};
 use super::task::Held;
-use super::words::{ActionV1, CancelV1, CategoryV1, KindV1, is_false, is_zero, present};
+use super::words::{ActionV1, CancelV1, CategoryV1, is_false, is_zero, present};
 use crate::domain::{
-    Cancellation, Fault, InputAnswer, InputKind, InputProgress, InputRequest, InputSlot, JobOutput, JobRef, Part, TaskError,
-    Timestamp, ToolResult, Troubles,
+    Cancellation, Escalation, InputAnswer, InputKind, InputProgress, InputRequest, InputSlot, JobOutput, JobRef, Part, TaskError,
+    Timestamp, ToolResult,
 };
 
 /// Where a task stands.
@@ -23,6 +24,8 @@ pub(super) enum StateV1<'a> {
     Running(JobV1<'a>),
     #[serde(rename = "i", borrow)]
     InputRequired(JobV1<'a>),
+    #[serde(rename = "k", borrow)]
+    Keeping(KeepV1<'a>),
     #[serde(rename = "e", borrow)]
     Ended(EndV1<'a>),
 }
@@ -79,22 +82,34 @@ pub(super) struct ResultV1<'a> {
     data: Option<Cow<'a, Value>>,
     #[serde(rename = "e", default, skip_serializing_if = "is_false")]
     is_error: bool,
+    #[serde(rename = "k", default, skip_serializing_if = "Vec::is_empty", borrow)]
+    kept: Vec<KeptV1<'a>>,
+}
+
+impl<'a> ResultV1<'a> {
+    /// What a job handed over, but for its artifacts.
+    pub(super) fn of_output(output: &'a JobOutput) -> Self {
+        Self {
+            parts: output.parts.iter().map(PartV1::from).collect(),
+            data: output.data.as_ref().map(Cow::Borrowed),
+            is_error: false,
+            kept: Vec::new(),
+        }
+    }
 }
 
 impl<'a> From<&'a ToolResult> for ResultV1<'a> {
     fn from(result: &'a ToolResult) -> Self {
-        Self {
-            parts: result.output.parts.iter().map(PartV1::from).collect(),
-            data: result.output.data.as_ref().map(Cow::Borrowed),
-            is_error: result.is_error,
-        }
+        let kept = result.kept.iter().map(Into::into).collect();
+        Self { is_error: result.is_error, kept, ..Self::of_output(&result.output) }
     }
 }
 
 impl From<ResultV1<'_>> for ToolResult {
     fn from(result: ResultV1<'_>) -> Self {
         let parts = result.parts.into_iter().map(Part::from).collect();
-        Self { output: JobOutput { parts, data: result.data.map(Cow::into_owned) }, is_error: result.is_error }
+        let output = JobOutput { parts, data: result.data.map(Cow::into_owned), artifacts: Vec::new() };
+        Self { output, is_error: result.is_error, kept: result.kept.into_iter().map(Into::into).collect() }
     }
 }
 
@@ -287,68 +302,56 @@ impl SlotV1<'_> {
     }
 }
 
-/// A wish to stop: when, how often it was told, how far it got.
+/// A wish to stop: when, how often it was told, how far it got, and whether it is made again in a harder way.
 #[derive(Serialize, Deserialize)]
-pub(super) struct CancellationV1(i64, u32, CancelV1);
+pub(super) struct CancellationV1(
+    i64,
+    u32,
+    CancelV1,
+    #[serde(default, skip_serializing_if = "Option::is_none")] Option<EscalationV1>,
+);
+
+#[derive(Serialize, Deserialize)]
+enum EscalationV1 {
+    #[serde(rename = "due")]
+    Due(i64),
+    #[serde(rename = "made")]
+    Made,
+}
+
+impl From<Escalation> for Option<EscalationV1> {
+    fn from(escalation: Escalation) -> Self {
+        match escalation {
+            Escalation::None => None,
+            Escalation::Due(at) => Some(EscalationV1::Due(at.as_millis())),
+            Escalation::Made => Some(EscalationV1::Made),
+        }
+    }
+}
+
+impl From<Option<EscalationV1>> for Escalation {
+    fn from(escalation: Option<EscalationV1>) -> Self {
+        match escalation {
+            None => Self::None,
+            Some(EscalationV1::Due(at)) => Self::Due(Timestamp::from_millis(at)),
+            Some(EscalationV1::Made) => Self::Made,
+        }
+    }
+}
 
 impl From<&Cancellation> for CancellationV1 {
     fn from(wish: &Cancellation) -> Self {
-        Self(wish.requested_at.as_millis(), wish.attempts, wish.progress.into())
+        Self(wish.requested_at.as_millis(), wish.attempts, wish.progress.into(), wish.escalation.into())
     }
 }
 
 impl From<CancellationV1> for Cancellation {
     fn from(wish: CancellationV1) -> Self {
-        Self { requested_at: Timestamp::from_millis(wish.0), attempts: wish.1, progress: wish.2.into() }
-    }
-}
-
-/// The present run of failed calls.
-#[derive(Serialize, Deserialize)]
-pub(super) struct TroublesV1<'a> {
-    #[serde(rename = "n")]
-    count: u32,
-    #[serde(rename = "p", default, skip_serializing_if = "is_zero")]
-    protocol_run: u32,
-    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
-    since: Option<i64>,
-    #[serde(rename = "l", default, skip_serializing_if = "Option::is_none", borrow)]
-    last: Option<FaultV1<'a>>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct FaultV1<'a> {
-    #[serde(rename = "k")]
-    kind: KindV1,
-    #[serde(rename = "m", borrow)]
-    message: Cow<'a, str>,
-    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
-    status: Option<u16>,
-}
-
-impl<'a> TroublesV1<'a> {
-    /// `None` when there are none.
-    pub(super) fn of(troubles: &'a Troubles) -> Option<Self> {
-        let fault =
-            |fault: &'a Fault| FaultV1 { kind: fault.kind.into(), message: (&fault.message).into(), status: fault.status };
-        (*troubles != Troubles::default()).then(|| Self {
-            count: troubles.count,
-            protocol_run: troubles.protocol_run,
-            since: troubles.since.map(Timestamp::as_millis),
-            last: troubles.last.as_ref().map(fault),
-        })
-    }
-}
-
-impl From<TroublesV1<'_>> for Troubles {
-    fn from(troubles: TroublesV1<'_>) -> Self {
-        let fault =
-            |fault: FaultV1<'_>| Fault { kind: fault.kind.into(), message: fault.message.into_owned(), status: fault.status };
         Self {
-            count: troubles.count,
-            protocol_run: troubles.protocol_run,
-            since: troubles.since.map(Timestamp::from_millis),
-            last: troubles.last.map(fault),
+            requested_at: Timestamp::from_millis(wish.0),
+            attempts: wish.1,
+            progress: wish.2.into(),
+            escalation: wish.3.into(),
         }
     }
 }

@@ -8,13 +8,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::keep::{KeepV1, KeepingV1};
 use super::names::NamesV1;
-use super::parts::{CancellationV1, EndV1, OutcomeV1, ResultV1, SlotV1, StateV1, TroublesV1};
+use super::parts::{CancellationV1, EndV1, OutcomeV1, ResultV1, SlotV1, StateV1};
+use super::troubles::TroublesV1;
 use super::words::{hex32, is_false};
 use super::{BodyRef, Fetch, RecordError, Role, json};
 use crate::domain::{
-    CallerKey, IdempotencyKey, LifeFrom, Names, Outcome, Principal, Progress, ProviderName, Revision, Task, TaskId, TaskState,
-    Timestamp, ToolName, Troubles,
+    CallerKey, IdempotencyKey, Keeping, LifeFrom, Names, Outcome, Principal, Progress, ProviderName, Revision, Task, TaskId,
+    TaskState, Timestamp, ToolName, Troubles,
 };
 
 /// A part of a record that may be a body.
@@ -61,6 +63,26 @@ fn take<T, U>(
             bodies.push(body);
             let bytes = fetch(&body, Role::Part).map_err(RecordError::Body)?;
             Ok(bytes.as_deref().map(read).transpose()?)
+        }
+    }
+}
+
+impl StateV1<'_> {
+    /// The bytes of the part that may be a body, if there is one and it is here.
+    fn bytes(&self) -> Option<Vec<u8>> {
+        match self {
+            StateV1::Ended(EndV1 { outcome: OutcomeV1::Result(result), .. }) => result.bytes(),
+            StateV1::Keeping(keep) => keep.keeping.bytes(),
+            StateV1::Ended(_) | StateV1::Submitting(..) | StateV1::Running(_) | StateV1::InputRequired(_) => None,
+        }
+    }
+
+    /// Makes that part a body.
+    fn move_out(&mut self, bytes: Vec<u8>) -> Option<(BodyRef, Vec<u8>)> {
+        match self {
+            StateV1::Ended(EndV1 { outcome: OutcomeV1::Result(result), .. }) => Some(result.move_out(bytes)),
+            StateV1::Keeping(keep) => Some(keep.keeping.move_out(bytes)),
+            StateV1::Ended(_) | StateV1::Submitting(..) | StateV1::Running(_) | StateV1::InputRequired(_) => None,
         }
     }
 }
@@ -127,6 +149,9 @@ impl<'a> TaskV1<'a> {
             TaskState::Submitting { attempt, unsettled } => StateV1::Submitting(*attempt, *unsettled),
             TaskState::Running { job } => StateV1::Running(job.into()),
             TaskState::InputRequired { job } => StateV1::InputRequired(job.into()),
+            TaskState::Keeping { job, keeping } => {
+                StateV1::Keeping(KeepV1 { job: job.into(), keeping: Held::Here(keeping.as_ref().into()) })
+            }
             TaskState::Ended { job, outcome, at } => StateV1::Ended(EndV1 {
                 job: job.as_ref().map(Into::into),
                 outcome: match outcome {
@@ -167,24 +192,16 @@ impl<'a> TaskV1<'a> {
     pub(super) fn move_out_largest(&mut self) -> Option<(BodyRef, Vec<u8>)> {
         let arguments = self.arguments.bytes();
         let inputs = self.inputs.as_ref().and_then(Held::bytes);
-        let result = self.result().and_then(|result| result.bytes());
+        let state = self.state.bytes();
         let len = |part: &Option<Vec<u8>>| part.as_ref().map_or(0, Vec::len);
-        let largest = len(&arguments).max(len(&inputs)).max(len(&result));
+        let largest = len(&arguments).max(len(&inputs)).max(len(&state));
         let is_largest = |bytes: &Vec<u8>| bytes.len() == largest;
         if let Some(bytes) = arguments.filter(is_largest) {
             Some(self.arguments.move_out(bytes))
         } else if let Some(bytes) = inputs.filter(is_largest) {
             self.inputs.as_mut().map(|inputs| inputs.move_out(bytes))
         } else {
-            let bytes = result?;
-            self.result().map(|result| result.move_out(bytes))
-        }
-    }
-
-    fn result(&mut self) -> Option<&mut Held<ResultV1<'a>>> {
-        match &mut self.state {
-            StateV1::Ended(EndV1 { outcome: OutcomeV1::Result(result), .. }) => Some(result),
-            StateV1::Ended(_) | StateV1::Submitting(..) | StateV1::Running(_) | StateV1::InputRequired(_) => None,
+            self.state.move_out(state?)
         }
     }
 
@@ -195,6 +212,11 @@ impl<'a> TaskV1<'a> {
             StateV1::Submitting(attempt, unsettled) => TaskState::Submitting { attempt, unsettled },
             StateV1::Running(job) => TaskState::Running { job: job.into() },
             StateV1::InputRequired(job) => TaskState::InputRequired { job: job.into() },
+            StateV1::Keeping(KeepV1 { job, keeping }) => {
+                let read = |bytes: &[u8]| serde_json::from_slice::<KeepingV1<'_>>(bytes).map(Keeping::from);
+                let keeping = take(keeping, bodies, fetch, Keeping::from, read)?;
+                TaskState::Keeping { job: job.into(), keeping: Arc::new(keeping.unwrap_or_else(Keeping::unread)) }
+            }
             StateV1::Ended(EndV1 { job, outcome, at: ended }) => {
                 let outcome = match outcome {
                     OutcomeV1::Result(result) => {

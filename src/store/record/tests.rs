@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::domain::Cause;
 use crate::domain::{
-    CallerKey, CancelProgress, Cancellation, ErrorKind, Fault, IdempotencyKey, InputAction, InputAnswer, InputKind,
+    CallerKey, CancelProgress, Cancellation, ErrorKind, Escalation, Fault, IdempotencyKey, InputAction, InputAnswer, InputKind,
     InputProgress, InputRequest, InputSlot, JobOutput, JobRef, LifeFrom, Names, NewTask, Outcome, Part, Principal, Progress,
     ProviderName, RequestName, Revision, TaskState, Timestamp, ToolName, ToolResult, Troubles,
 };
@@ -44,16 +44,25 @@ fn kept() -> Task {
     let answer = InputAnswer { action: InputAction::Accept, content: Some(json!({"ok": true})) };
     let progress = InputProgress::Answered(answer);
     let slot = InputSlot { request, asked_at: at(1_796_000_003_000), progress };
-    let output = JobOutput { parts: vec![Part::Text("2 of 3 failed".to_owned())], data: Some(json!({"failed": 2})) };
+    let output = JobOutput {
+        parts: vec![Part::Text("2 of 3 failed".to_owned())],
+        data: Some(json!({"failed": 2})),
+        ..JobOutput::default()
+    };
     let job = JobRef::new("4711").with("queue", "17");
-    let result = ToolResult { output, is_error: true };
+    let result = ToolResult { output, is_error: true, kept: Vec::new() };
     Task {
         revision: Revision(9),
         state: TaskState::Ended { job: Some(job), outcome: Outcome::Result(Arc::new(result)), at: at(1_796_000_009_000) },
         message: Some("2 of 3 failed".to_owned()),
         progress: Some(Progress { done: 3.0, total: Some(3.0) }),
         inputs: BTreeMap::from([("q1".to_owned(), slot)]),
-        cancellation: Some(Cancellation { requested_at: at(1_796_000_008_000), attempts: 1, progress: CancelProgress::Owed }),
+        cancellation: Some(Cancellation {
+            requested_at: at(1_796_000_008_000),
+            attempts: 1,
+            progress: CancelProgress::Owed,
+            escalation: Escalation::None,
+        }),
         troubles: Troubles {
             count: 1,
             protocol_run: 0,
@@ -86,6 +95,18 @@ fn the_written_form_is_that_of_the_checked_in_record() {
     let file: Value = serde_json::from_str(include_str!("../../../tests/fixtures/store/v1-record.json")).unwrap();
     let written: Value = serde_json::from_slice(&encode(&kept()).record).unwrap();
     assert_eq!(written, file["records"][0]);
+}
+
+/// A cancel that is made again came later: one that is not is written as before, and the rest is read back whole.
+#[test]
+fn a_harder_cancel_is_kept_beside_the_first_form() {
+    for escalation in [Escalation::None, Escalation::Due(at(1_796_000_011_000)), Escalation::Made] {
+        let cancellation = kept().cancellation.map(|wish| Cancellation { escalation, ..wish });
+        let task = Task { cancellation, ..kept() };
+        let encoded = encode(&task);
+        let mut fetch = |name: &BodyRef, _| panic!("there is no body {name}");
+        assert_eq!(decode(ID, &encoded.record, &mut fetch).unwrap().task, task);
+    }
 }
 
 /// Names and lives that count from the end came later: what has none is written as before, and what has is read back whole.
