@@ -1,5 +1,6 @@
 //! jobgate: the gateway that turns any asynchronous job API into durable MCP tasks.
 
+pub mod artifacts;
 pub mod cli;
 pub mod config;
 pub mod domain;

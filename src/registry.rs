@@ -1,6 +1,6 @@
 //! Which adapters this build knows. A value, not a global: a test or an embedding program makes its own.
 
-use jobgate_adapter_api::AdapterFactory;
+use jobgate_adapter_api::{AdapterFactory, Issues};
 
 /// Adapter kinds by name.
 #[derive(Debug, Default)]
@@ -19,6 +19,8 @@ impl Registry {
     #[must_use]
     pub fn built_in() -> Self {
         let registry = Self::empty();
+        #[cfg(feature = "adapter-catalog")]
+        let registry = jobgate_adapter_catalog::factories().fold(registry, Self::with);
         #[cfg(feature = "adapter-mock")]
         let registry = registry.with(jobgate_adapter_api::factory::<jobgate_adapter_mock::Mock>());
         #[cfg(feature = "adapter-rest")]
@@ -31,7 +33,14 @@ impl Registry {
     pub fn with(mut self, factory: Box<dyn AdapterFactory>) -> Self {
         self.factories.retain(|known| known.kind() != factory.kind());
         self.factories.push(factory);
-        self.factories.sort_by_key(|factory| factory.kind());
+        self.factories.sort_by(|one, other| one.kind().cmp(other.kind()));
+        self
+    }
+
+    /// Without the adapters that `keep` does not hold for.
+    #[must_use]
+    pub fn only(mut self, keep: impl Fn(&dyn AdapterFactory) -> bool) -> Self {
+        self.factories.retain(|factory| keep(factory.as_ref()));
         self
     }
 
@@ -44,6 +53,22 @@ impl Registry {
     /// All of them, in the order of their kinds.
     pub fn iter(&self) -> impl Iterator<Item = &dyn AdapterFactory> {
         self.factories.iter().map(AsRef::as_ref)
+    }
+}
+
+/// An entry of the catalog that somebody writes, as it lies in a file: a kind under this name.
+///
+/// # Errors
+/// When its parts do not fit together, or when this build has no catalog.
+pub fn entry(name: &str, words: serde_json::Value) -> Result<Box<dyn AdapterFactory>, Issues> {
+    #[cfg(feature = "adapter-catalog")]
+    return jobgate_adapter_catalog::Entry::from_value(name, words).map(jobgate_adapter_catalog::factory).map_err(|bad| bad.0);
+    #[cfg(not(feature = "adapter-catalog"))]
+    {
+        let _ = (name, words);
+        let mut issues = Issues::new();
+        issues.add(jobgate_adapter_api::Place::root(), "this program was built without the catalog, so it reads no entries");
+        Err(issues)
     }
 }
 

@@ -102,7 +102,7 @@ pub(crate) fn start(servers: &Runtime, store: Arc<SledStore>, limits: ProviderLi
         let adapter = Arc::new(BenchAdapter::default());
         let provider = Provider {
             name: ProviderName::new(PROVIDER),
-            kind: "bench",
+            kind: "bench".to_owned(),
             adapter: Arc::clone(&adapter) as Arc<dyn Adapter>,
             limits,
             webhook: None,
@@ -116,6 +116,7 @@ pub(crate) fn start(servers: &Runtime, store: Arc<SledStore>, limits: ProviderLi
             random: Arc::clone(&random),
             supervisor: supervisor.clone(),
             public_url: None,
+            artifacts: None,
         })
         .await
         .unwrap();
@@ -136,6 +137,7 @@ pub(crate) fn start(servers: &Runtime, store: Arc<SledStore>, limits: ProviderLi
             limits,
             health: Arc::new(Well),
             hooks: None,
+            artifacts: None,
             clock: Arc::clone(&clock),
         });
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -160,6 +162,7 @@ fn tool(name: &str, interval: Duration) -> Tool {
         title: None,
         description: "A job that costs nothing.".to_owned(),
         input_schema: serde_json::json!({ "type": "object" }),
+        fixed: serde_json::Map::new(),
         output_schema: None,
         annotations: None,
         provider: ProviderName::new(PROVIDER),

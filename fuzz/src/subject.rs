@@ -91,6 +91,7 @@ fn tool(name: &str, mode: TaskMode, schema: Value) -> Tool {
         title: None,
         description: format!("Does {name}."),
         input_schema: schema,
+        fixed: serde_json::Map::new(),
         output_schema: None,
         annotations: None,
         provider: ProviderName::new("farm"),
@@ -137,7 +138,7 @@ impl Gateway {
             store: Arc::new(MemoryStore::new()),
             providers: vec![Provider {
                 name: ProviderName::new("farm"),
-                kind: "fuzz",
+                kind: "fuzz".to_owned(),
                 adapter: Arc::new(Farm),
                 limits: ProviderLimits::default(),
                 webhook: None,
@@ -148,6 +149,7 @@ impl Gateway {
             random: random.clone(),
             supervisor: supervisor.part(),
             public_url: None,
+            artifacts: None,
         };
         let engine = Engine::start(parts).await.expect("an engine over memory starts");
         let limits = Arc::new(Limits::new(&CallerLimits::UNLIMITED, clock.clone()));

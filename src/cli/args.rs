@@ -1,8 +1,12 @@
 //! The command line, as it is written.
 
+mod adapter;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(super) use self::adapter::{AdapterCommand, TrialArgs};
 
 /// Turns any asynchronous job API into durable MCP tasks.
 #[derive(Debug, Parser)]
@@ -55,6 +59,9 @@ pub(super) enum Command {
     /// Signs, checks and sends webhook deliveries, and looks after those that could not be used.
     #[command(subcommand)]
     Webhook(WebhookCommand),
+    /// Tries a tool's words against its provider, and records what the provider says.
+    #[command(subcommand)]
+    Adapter(AdapterCommand),
     /// Looks after the embedded store; no gateway may be running on it.
     #[command(subcommand)]
     Store(StoreCommand),

@@ -1,5 +1,6 @@
 //! The command line. Errors go to stderr with what to do next; results go to stdout.
 
+mod adapter;
 mod args;
 mod arguments;
 mod call;
@@ -67,6 +68,7 @@ fn dispatch(cli: Cli) -> Ended {
         Command::Webhook(WebhookCommand::Verify(args)) => webhook::verify(&args, &*clock),
         Command::Webhook(WebhookCommand::Send(args)) => blocking(webhook::send(&args)),
         Command::Webhook(WebhookCommand::Dead(command)) => blocking(operator::dead(&command)),
+        Command::Adapter(command) => blocking(async { adapter::run(&command, clock).await }),
         Command::Store(command) => blocking(store::run(command)),
     }
 }
@@ -76,6 +78,7 @@ fn log(args: &LogArgs, command: &Command) -> Result<(), Failure> {
     let quiet = match command {
         Command::Serve(_) | Command::Stdio(_) => "info",
         Command::Check(_)
+        | Command::Adapter(_)
         | Command::Schema
         | Command::Call(_)
         | Command::Tasks(_)

@@ -2,9 +2,12 @@
 
 mod auth;
 mod diagnostic;
+mod fixed;
 mod limits;
+mod offer;
 mod schema;
 mod settings;
+mod store;
 mod structure;
 mod tool;
 mod webhook;
@@ -14,13 +17,14 @@ mod yaml;
 use std::path::Path;
 use std::time::Duration;
 
-use jobgate_adapter_api::{CheckedAdapter, HumanDuration, Issues, Place, ToolWords as NamedWords};
+use jobgate_adapter_api::{AdapterFactory, CheckedAdapter, HumanDuration, Issues, Place, ToolWords as NamedWords};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 pub use auth::{Auth, TokenSettings, check_name};
 pub use diagnostic::{Diagnostic, Diagnostics, Warnings};
 pub use limits::Limits;
+pub use offer::entry;
 pub use schema::schema;
 pub use settings::{ServerSettings, StoreSettings};
 pub use webhook::{CheckedWebhook, KeySetSource, NamedSecret, WebhookSecret, WebhookTrust};
@@ -30,9 +34,11 @@ use crate::registry::Registry;
 use auth::AuthWords;
 use diagnostic::located;
 use limits::LimitWords;
-use schema::{Schemas, is_common_word, job_definition, kinds, provider_definition};
+use offer::ToolSection;
+use schema::{Schemas, is_common_word, kinds, provider_definition};
+use store::StoreWords;
 use structure::{Section, choice};
-use words::{ProviderWords, ServerWords, StoreWords, ToolWords};
+use words::{ProviderWords, ServerWords, ToolWords};
 use yaml::{Document, Spot};
 
 /// A configuration without problems: everything but secrets, network and disk is known to fit.
@@ -60,7 +66,7 @@ pub struct CheckedProvider {
     /// Its name.
     pub name: ProviderName,
     /// The adapter's kind.
-    pub kind: &'static str,
+    pub kind: String,
     /// Calls at the same time.
     pub concurrency: usize,
     /// At most so many calls in a span of time.
@@ -128,13 +134,17 @@ struct Jobs {
     complete: bool,
 }
 
-impl Loader<'_> {
+impl<'a> Loader<'a> {
     fn root(&mut self) -> Option<Checked> {
         let root = Place::root();
         let empty = json!({});
         let value = if self.document.value.is_null() { &empty } else { &self.document.value };
-        self.structure(self.schemas.shallow_root(), &root, value);
-        let auth = self.auth(&root.key("auth"));
+        let no_sections = Map::new();
+        let of_root = |key: &str| self.document.value[key].as_object().unwrap_or(&no_sections);
+        let (provider_sections, tool_sections) = (of_root("providers"), of_root("tools"));
+        let sections = self.tool_sections(provider_sections, tool_sections);
+        self.structure(self.schemas.shallow_root(!sections.is_empty()), &root, value);
+        let auth = self.auth(&root.key("auth"), &sections);
         let server = self.section::<ServerWords>("server", "Server").unwrap_or_default();
         // Where `auth` is wrong it was meant.
         let known = auth.as_ref().is_none_or(Auth::is_on);
@@ -144,24 +154,18 @@ impl Loader<'_> {
         let limits = self.section::<LimitWords>("limits", "Limits").unwrap_or_default();
         let limits = Limits::from_words(limits, &root.key("limits"), &mut self.issues);
 
-        let no_sections = Map::new();
-        let sections = |key: &str| self.document.value[key].as_object().unwrap_or(&no_sections);
-        let (provider_sections, tool_sections) = (sections("providers"), sections("tools"));
         let mut tools = Vec::new();
         let mut by_provider: std::collections::BTreeMap<&str, Jobs> =
             provider_sections.keys().map(|name| (name.as_str(), Jobs { complete: true, ..Jobs::default() })).collect();
-        let provider_names: Vec<String> = provider_sections.keys().cloned().collect();
-        for (name, section) in tool_sections {
-            let place = root.key("tools").key(name.as_str());
-            let kind = self.kind_of(&section["provider"], provider_sections, &provider_names, &place);
-            let job_fits = self.job(kind, section, &place);
-            let tool = self.tool(name, section, &place);
+        for ToolSection { name, place, words: section, kind } in &sections {
+            let job_fits = self.job(kind.as_deref(), section, place);
+            let tool = self.tool(name, section, place);
             let of_provider = section["provider"].as_str().and_then(|provider| by_provider.get_mut(provider));
             match (tool, of_provider) {
-                (Some(tool), Some(of_provider)) if job_fits => {
+                (Some((tool, arguments)), Some(of_provider)) if job_fits => {
                     of_provider.words.push(NamedWords {
                         name: name.clone(),
-                        input_schema: tool.input_schema.clone(),
+                        input_schema: arguments,
                         place: place.key("job"),
                         words: section.get("job").cloned().unwrap_or_else(|| json!({})),
                     });
@@ -176,8 +180,9 @@ impl Loader<'_> {
             let of_provider = by_provider.remove(name.as_str()).unwrap_or_default();
             let place = root.key("providers").key(name.as_str());
             let own = tools.iter().filter(|tool| tool.provider.as_str() == name);
-            let named =
-                own.map(|tool| (tool.name.to_string(), root.key("tools").key(tool.name.as_str()), tool.policy.mode)).collect();
+            let written = |tool: &Tool| sections.iter().find(|section| section.name == tool.name.as_str());
+            let named = own.filter_map(|tool| Some((tool.name.to_string(), written(tool)?.place.clone(), tool.policy.mode)));
+            let named = named.collect();
             providers.extend(self.provider(name, section, &place, of_provider, named));
         }
         (providers.len() == provider_sections.len()).then(|| Checked {
@@ -205,7 +210,7 @@ impl Loader<'_> {
     }
 
     /// Who may call; `None` where that cannot be read.
-    fn auth(&mut self, place: &Place) -> Option<Auth> {
+    fn auth(&mut self, place: &Place, tools: &[ToolSection]) -> Option<Auth> {
         let value = match &self.document.value["auth"] {
             Value::Null => return Some(Auth::None),
             Value::String(word) if word != "none" => {
@@ -218,7 +223,7 @@ impl Loader<'_> {
             return None;
         }
         let words: AuthWords = self.typed(value, place)?;
-        let tools: Vec<String> = self.document.value["tools"].as_object().into_iter().flat_map(Map::keys).cloned().collect();
+        let tools: Vec<String> = tools.iter().map(|tool| tool.name.clone()).collect();
         Some(Auth::from_words(words, &tools, place, &mut self.issues))
     }
 
@@ -232,14 +237,14 @@ impl Loader<'_> {
         }
     }
 
-    /// The kind of the provider that a tool names.
-    fn kind_of(
+    /// The adapter of the provider that a tool names.
+    fn factory_of(
         &mut self,
         provider: &Value,
         sections: &Map<String, Value>,
         names: &[String],
         place: &Place,
-    ) -> Option<&'static str> {
+    ) -> Option<&'a dyn AdapterFactory> {
         let name = provider.as_str()?;
         let Some(section) = sections.get(name) else {
             let message = format!("there is no provider `{name}`");
@@ -251,7 +256,7 @@ impl Loader<'_> {
             return None;
         };
         let kind = section["adapter"].as_str()?;
-        self.registry.get(kind).map(jobgate_adapter_api::AdapterFactory::kind)
+        self.registry.get(kind)
     }
 
     /// Checks a tool's `job` section against the words of its adapter.
@@ -260,10 +265,11 @@ impl Loader<'_> {
         let empty = json!({});
         let job = section.get("job").unwrap_or(&empty);
         // Something else than a mapping is told with the tool's own section.
-        job.is_object() && self.structure(self.schemas.section(&job_definition(kind)), &place.key("job"), job)
+        job.is_object() && self.structure(self.schemas.job(kind), &place.key("job"), job)
     }
 
-    fn tool(&mut self, name: &str, section: &Value, place: &Place) -> Option<Tool> {
+    /// A tool, and the schema of all its arguments, with those that are fixed.
+    fn tool(&mut self, name: &str, section: &Value, place: &Place) -> Option<(Tool, Value)> {
         self.name(name, place);
         if OWN_TOOLS.contains(&name) {
             let message = format!("`{name}` is a tool of the gateway's own, for clients without tasks");
@@ -274,9 +280,9 @@ impl Loader<'_> {
             return None;
         }
         let words: ToolWords = self.typed(section, place)?;
-        let tool = tool::tool(name, words, place, &mut self.issues);
+        let (tool, arguments) = tool::tool(name, words, place, &mut self.issues);
         tool::doubts(&tool, place, &mut self.warnings);
-        Some(tool)
+        Some((tool, arguments))
     }
 
     fn name(&mut self, name: &str, place: &Place) {
@@ -305,7 +311,7 @@ impl Loader<'_> {
                 Some(_) | None => {
                     let hint = format!(
                         "add `adapter: {}` (allowed: {})",
-                        kinds.first().map_or("rest", String::as_str),
+                        kinds.iter().find(|kind| *kind == "rest").or(kinds.first()).map_or("rest", String::as_str),
                         kinds.join(", ")
                     );
                     self.issues.add_with_hint(place.clone(), "`adapter` is missing: it says which kind of job API this is", hint);
@@ -322,6 +328,7 @@ impl Loader<'_> {
             self.issues.add_with_hint(place.key("adapter"), format!("there is no adapter `{kind}`"), hint);
             return None;
         };
+        let section = &offer::with_webhook(section, factory);
         if !self.structure(self.schemas.section(&provider_definition(kind)), place, section) {
             return None;
         }
@@ -366,7 +373,7 @@ impl Loader<'_> {
         let adapter = adapter?;
         Some(CheckedProvider {
             name: ProviderName::new(name),
-            kind: factory.kind(),
+            kind: factory.kind().to_owned(),
             concurrency: words.concurrency.unwrap_or(16),
             rate: words.rate.map(|rate| (rate.calls, rate.per.get())),
             call_timeout,

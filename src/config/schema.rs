@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::auth::AuthWords;
 use super::limits::LimitWords;
-use super::words::{ProviderWords, ServerWords, StoreWords, ToolWords};
+use super::store::StoreWords;
+use super::words::{ProviderWords, ServerWords, ToolWords};
 use crate::registry::Registry;
 
 /// Names of providers and tools: what every client accepts.
@@ -18,6 +19,8 @@ pub(super) const NAME_PATTERN: &str = "^[a-zA-Z0-9_-]{1,64}$";
 pub(super) struct Schemas {
     definitions: Map<String, Value>,
     root: Value,
+    /// The kinds that bring ready tools along, and what a `job` section of theirs is.
+    ready: Map<String, Value>,
 }
 
 impl Schemas {
@@ -33,30 +36,35 @@ impl Schemas {
             debug_assert!(schema.as_value().get("$ref").is_some(), "sections have definitions of their own");
         }
         let common = ProviderWords::json_schema_of(&mut generator);
-        let own: Vec<(&str, Value, Value)> = registry
+        let own: Vec<(&dyn AdapterFactory, Value, Value)> = registry
             .iter()
             .map(|adapter| {
-                (
-                    adapter.kind(),
-                    adapter.provider_schema(&mut generator).to_value(),
-                    adapter.tool_schema(&mut generator).to_value(),
-                )
+                (adapter, adapter.provider_schema(&mut generator).to_value(), adapter.tool_schema(&mut generator).to_value())
             })
             .collect();
         let mut definitions = generator.take_definitions(true);
-        let kinds: Vec<&str> = own.iter().map(|(kind, ..)| *kind).collect();
+        let kinds: Vec<&str> = own.iter().map(|(adapter, ..)| adapter.kind()).collect();
         let mut provider_rules = Vec::new();
-        let mut jobs = Vec::new();
-        for (kind, provider, job) in &own {
+        let (mut jobs, mut ready) = (Vec::new(), Map::new());
+        for (adapter, provider, job) in &own {
+            let kind = adapter.kind();
             let merged = merge(kind, &common, resolve(&definitions, provider));
             definitions.insert(provider_definition(kind), merged);
-            definitions.insert(job_definition(kind), resolve(&definitions, job).clone());
             provider_rules.push(json!({
                 "if": { "properties": { "adapter": { "const": kind } }, "required": ["adapter"] },
                 "then": { "$ref": format!("#/$defs/{}", provider_definition(kind)) },
             }));
-            jobs.push(json!({ "$ref": format!("#/$defs/{}", job_definition(kind)) }));
+            if adapter.presets().is_empty() {
+                definitions.insert(job_definition(kind), resolve(&definitions, job).clone());
+                jobs.push(json!({ "$ref": format!("#/$defs/{}", job_definition(kind)) }));
+            } else {
+                ready.insert(kind.to_owned(), job.clone());
+            }
         }
+        // A section that uses a ready tool says what differs from it: any part of a job, each part whole.
+        let parts =
+            ready.values().next().map(|job| json!({ "type": "object", "properties": resolve(&definitions, job)["properties"] }));
+        jobs.extend(parts);
         if let Some(Value::Object(tool)) = definitions.get_mut("Tool").and_then(|tool| tool.pointer_mut("/properties/job")) {
             tool.insert("anyOf".to_owned(), Value::Array(jobs));
         }
@@ -92,20 +100,33 @@ impl Schemas {
                     "examples": [{ "render_video": { "provider": "render", "description": "Renders a video." } }],
                 },
             },
-            "required": ["providers", "tools"],
+            "required": ["providers"],
             "additionalProperties": false,
         });
-        Self { definitions, root }
+        Self { definitions, root, ready }
     }
 
-    /// The whole, for editors.
+    /// The whole, for editors. A section that uses a ready tool need not say what that says.
     pub(super) fn document(&self) -> Value {
-        self.over_definitions(self.root.clone())
+        let mut document = self.over_definitions(self.root.clone());
+        document["$defs"]["Tool"]["required"] = json!(["provider"]);
+        for kind in self.ready.keys() {
+            // Nor need its `webhook` name the scheme.
+            let webhook = &mut document["$defs"][provider_definition(kind)]["properties"]["webhook"];
+            let whole = webhook.take();
+            let description = whole["description"].clone();
+            *webhook =
+                json!({ "description": description, "anyOf": [whole, { "type": "object", "not": { "required": ["scheme"] } }] });
+        }
+        document
     }
 
-    /// The root alone: which sections there are and what type they have.
-    pub(super) fn shallow_root(&self) -> Value {
+    /// The root alone: which sections there are and what type they have. Without `tools` only where providers offer some.
+    pub(super) fn shallow_root(&self, has_tools: bool) -> Value {
         let mut root = self.root.clone();
+        if !has_tools {
+            root["required"] = json!(["providers", "tools"]);
+        }
         for (name, section) in root.pointer_mut("/properties").and_then(Value::as_object_mut).into_iter().flatten() {
             if name == "auth" {
                 // A word or a mapping: its own definition tells them apart.
@@ -126,6 +147,11 @@ impl Schemas {
     /// One definition as a schema of its own.
     pub(super) fn section(&self, name: &str) -> Value {
         self.over_definitions(json!({ "$ref": format!("#/$defs/{name}") }))
+    }
+
+    /// The `job` section of a kind.
+    pub(super) fn job(&self, kind: &str) -> Value {
+        self.ready.get(kind).map_or_else(|| self.section(&job_definition(kind)), |job| self.over_definitions(job.clone()))
     }
 
     /// The tool section without its adapter's part, which has a schema of its own.
@@ -192,6 +218,6 @@ pub(super) fn is_common_word(word: &str) -> bool {
 }
 
 /// Whether `adapter` is the kind that `name` asks for.
-pub(super) fn kinds(registry: &Registry) -> Vec<&'static str> {
+pub(super) fn kinds(registry: &Registry) -> Vec<&str> {
     registry.iter().map(<dyn AdapterFactory>::kind).collect()
 }

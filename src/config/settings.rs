@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use jobgate_adapter_api::{HumanDuration, Issues, Place};
+use jobgate_adapter_api::{HumanBytes, HumanDuration, Issues, Place};
 use url::Url;
 
 use super::auth::Auth;
-use super::words::{ServerWords, StoreWords};
+use super::store::StoreWords;
+use super::words::ServerWords;
 
 /// Where and how callers reach the gateway over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +50,12 @@ pub struct StoreSettings {
     pub export_every: Duration,
     /// How many exports are kept.
     pub keep_exports: usize,
+    /// Bytes of one file of a job that is kept.
+    pub artifact_max_bytes: u64,
+    /// Bytes of all such files.
+    pub artifact_total_bytes: u64,
+    /// How long the address of such a file works.
+    pub artifact_url_ttl: Duration,
 }
 
 impl Default for ServerSettings {
@@ -200,17 +207,35 @@ impl StoreSettings {
             cache_bytes: 64 * 1024 * 1024,
             export_every: Duration::from_secs(6 * 60 * 60),
             keep_exports: 2,
+            artifact_max_bytes: 1 << 30,
+            artifact_total_bytes: 10 << 30,
+            artifact_url_ttl: Duration::from_secs(60 * 60),
         }
     }
 
     pub(super) fn from_words(words: StoreWords, base: &Path, place: &Place, issues: &mut Issues) -> Self {
         let default = Self::in_folder(base);
+        let files = words.artifacts.unwrap_or_default();
         let settings = Self {
             path: words.path.map_or(default.path, |path| base.join(path)),
             cache_bytes: words.cache_bytes.unwrap_or(default.cache_bytes),
             export_every: words.export_every.map_or(default.export_every, HumanDuration::get),
             keep_exports: words.keep_exports.unwrap_or(default.keep_exports),
+            artifact_max_bytes: files.max_bytes.map_or(default.artifact_max_bytes, HumanBytes::get),
+            artifact_total_bytes: files.total_bytes.map_or(default.artifact_total_bytes, HumanBytes::get),
+            artifact_url_ttl: files.url_ttl.map_or(default.artifact_url_ttl, HumanDuration::get),
         };
+        let place_of = |word: &str| place.key("artifacts").key(word);
+        if settings.artifact_max_bytes == 0 {
+            issues.add_with_hint(place_of("max_bytes"), "has to be more than nothing", "for example `1GiB`");
+        }
+        if settings.artifact_total_bytes < settings.artifact_max_bytes {
+            let sum = "is less than one file may have (`max_bytes`)";
+            issues.add_with_hint(place_of("total_bytes"), sum, "for example `10GiB`");
+        }
+        if settings.artifact_url_ttl < Duration::from_secs(1) {
+            issues.add_with_hint(place_of("url_ttl"), "has to be at least 1s", "for example `1h`");
+        }
         if settings.export_every < Duration::from_secs(60) {
             issues.add_with_hint(place.key("export_every"), "has to be at least 1m", "for example `6h`");
         }

@@ -6,6 +6,7 @@ use jobgate_adapter_api::{HumanDuration, Issues, Place};
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Value, json};
 
+use super::fixed;
 use super::words::{
     CapabilityWord, ConfirmList, ConfirmWords, DeclineWord, ExpiryWord, FallbackWord, JoinWord, ModeWord, NoCancelWord,
     PollWords, PurposeWord, Span, TaskWords, ToolWords,
@@ -34,10 +35,12 @@ pub(super) fn doubts(tool: &Tool, place: &Place, warnings: &mut Issues) {
 }
 
 /// Words to meaning. What is wrong is noted, and the tool is made all the same, for the checks that follow.
-pub(super) fn tool(name: &str, words: ToolWords, place: &Place, issues: &mut Issues) -> Tool {
+/// Beside the tool: the schema of all its arguments, with those that are fixed.
+pub(super) fn tool(name: &str, words: ToolWords, place: &Place, issues: &mut Issues) -> (Tool, Value) {
     let default_input = || json!({ "type": "object", "properties": {}, "additionalProperties": false });
-    let input_schema = words.input.unwrap_or_else(default_input);
-    object_schema(&input_schema, &place.key("input"), issues);
+    let arguments = words.input.unwrap_or_else(default_input);
+    let usable = object_schema(&arguments, &place.key("input"), issues);
+    let input_schema = if usable { fixed::open(&arguments, &words.with, &place.key("with"), issues) } else { arguments.clone() };
     if let Some(output) = &words.output {
         object_schema(output, &place.key("output"), issues);
     }
@@ -48,16 +51,18 @@ pub(super) fn tool(name: &str, words: ToolWords, place: &Place, issues: &mut Iss
     let mut policy = policy(words.task, &place.key("task"), issues);
     policy.confirm = questions(words.confirm, &input_schema, &place.key("confirm"), issues);
     policy.requires = words.requires.into_iter().map(capability).collect();
-    Tool {
+    let tool = Tool {
         name: ToolName::new(name),
         title: words.title,
         description: words.description,
         input_schema,
+        fixed: words.with,
         output_schema: words.output,
         annotations: words.annotations.map(super::words::AnnotationWords::into_value),
         provider: ProviderName::new(words.provider),
         policy,
-    }
+    };
+    (tool, arguments)
 }
 
 const fn capability(word: CapabilityWord) -> ClientCapability {

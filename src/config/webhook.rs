@@ -296,7 +296,7 @@ fn is_this_machine(url: &Url) -> bool {
 pub(super) fn check_absent(around: &Around<'_>, issues: &mut Issues) {
     let Some(adapter) = around.adapter else { return };
     let example = "for example `webhook: { scheme: standard_webhooks, secret: env:WEBHOOK_SECRET }`";
-    if adapter.uses_callback() {
+    if adapter.needs_callback() {
         let message = "a tool gives this provider an address to deliver to (`callback.url`), and there is no `webhook` that says how to take it";
         issues.add_with_hint(around.place.clone(), message, format!("{example}, or `scheme: none` where nothing is signed"));
     }

@@ -4,7 +4,7 @@
 use jobgate_adapter_api::HumanDuration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::webhook::WebhookWords;
 
@@ -51,24 +51,6 @@ pub(super) struct ServerWords {
     pub(super) failed_as_completed: Option<Vec<String>>,
 }
 
-/// Where tasks are kept.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[schemars(rename = "Store")]
-pub(super) struct StoreWords {
-    /// The data folder; a relative path starts at the configuration file's folder. Default: jobgate-data.
-    #[schemars(extend("examples" = ["./jobgate-data"]))]
-    pub(super) path: Option<String>,
-    /// Memory for the store's page cache, in bytes. Default: 67108864.
-    #[schemars(range(min = 1_048_576))]
-    pub(super) cache_bytes: Option<u64>,
-    /// How often the store is exported to a file in the data folder. Default: 6h.
-    pub(super) export_every: Option<HumanDuration>,
-    /// How many exports are kept. Default: 2.
-    #[schemars(range(min = 1, max = 1000))]
-    pub(super) keep_exports: Option<usize>,
-}
-
 /// The words of every provider section; its adapter adds its own.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(super) struct ProviderWords {
@@ -109,10 +91,20 @@ pub(super) struct ToolWords {
     /// The provider that runs its jobs: a name under `providers`.
     #[schemars(extend("examples" = ["render"]))]
     pub(super) provider: String,
+    /// A ready tool of the provider's kind: what this section does not say is as there. Default: the ready tool of this tool's own name, if
+    /// there is one.
+    #[serde(rename = "use")]
+    #[schemars(extend("examples" = ["prediction"]))]
+    #[expect(dead_code, reason = "the section is filled in before it is read; here the word is described")]
+    pub(super) preset: Option<String>,
+    /// Arguments with values that callers cannot choose: always sent, and not shown to callers. Default: none.
+    #[serde(default)]
+    #[schemars(schema_with = "mapping", extend("examples" = [{"model": "acme/painter"}]))]
+    pub(super) with: Map<String, Value>,
     /// What people see in a list of tools.
     #[schemars(extend("examples" = ["Render a video"]))]
     pub(super) title: Option<String>,
-    /// What a model reads to decide on a call: what it does, how long it takes, what comes back.
+    /// What a model reads to decide on a call: what it does, how long it takes, what comes back. Needed where no ready tool says it.
     #[schemars(extend("examples" = ["Renders a video from a scene file; takes minutes; gives a link."]))]
     pub(super) description: String,
     /// JSON Schema (2020-12) of the arguments; `type: object` at its root. Default: no arguments.

@@ -2,6 +2,7 @@
 
 mod accept;
 mod address;
+mod artifacts;
 mod auth;
 mod endpoint;
 mod hooks;
@@ -23,6 +24,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use ipnet::IpNet;
 
+pub use artifacts::{ArtifactSource, Unknown};
 pub use auth::{Admitted, Authenticator, NoAuth, Refusal, Tokens};
 pub use listen::{ConnectionLimits, serve};
 
@@ -90,14 +92,17 @@ pub struct HttpParts {
     pub health: Arc<dyn Health>,
     /// Who takes deliveries of providers; without it there are no routes for them.
     pub hooks: Option<Arc<dyn Hooks>>,
+    /// Who knows of kept artifacts; without it there is no route for them.
+    pub artifacts: Option<Arc<dyn ArtifactSource>>,
     /// Time.
     pub clock: Arc<dyn Clock>,
 }
 
-/// All paths: `POST`, `GET` and `DELETE /mcp`, `GET /healthz`, `GET /readyz`, `GET /metrics`, and `/hooks/{provider}` where providers
-/// deliver.
+/// All paths: `POST`, `GET` and `DELETE /mcp`, `GET /healthz`, `GET /readyz`, `GET /metrics`, `/hooks/{provider}` where providers
+/// deliver, and `/artifacts/{token}/{number}` where files are kept.
 pub fn router(parts: HttpParts) -> Router {
     let hooks = parts.hooks.clone().map_or_else(Router::new, |takes| hooks::router(takes, parts.clock.clone()));
+    let artifacts = parts.artifacts.clone().map_or_else(Router::new, artifacts::router);
     Router::new()
         .route(
             "/mcp",
@@ -112,6 +117,7 @@ pub fn router(parts: HttpParts) -> Router {
         .route("/metrics", get(metrics::get).fallback(metrics::no_such_method))
         .with_state(Arc::new(parts))
         .merge(hooks)
+        .merge(artifacts)
 }
 
 /// The process answers.

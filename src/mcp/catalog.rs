@@ -99,6 +99,7 @@ mod tests {
             title: None,
             description: "does something".to_owned(),
             input_schema: json!({ "type": "object" }),
+            fixed: serde_json::Map::new(),
             output_schema: None,
             annotations: None,
             provider: ProviderName::new("p"),

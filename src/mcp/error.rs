@@ -88,6 +88,11 @@ impl RpcError {
         Self::new(-32602, 200, message)
     }
 
+    /// A resource that is not there, in the versions that have a code for it (MCP 2025-11-25, "Resources", error handling).
+    pub(crate) fn no_resource(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(-32002, 200, message)
+    }
+
     /// A request without the metadata that every request carries: the one -32602 that is a 400.
     pub(crate) fn missing_meta(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(-32602, 400, message)

@@ -217,6 +217,7 @@ mod tests {
             title: Some(name.to_uppercase()),
             description: "does something".to_owned(),
             input_schema: json!({ "type": "object" }),
+            fixed: serde_json::Map::new(),
             output_schema: Some(output),
             annotations: None,
             provider: ProviderName::new("p"),

@@ -16,6 +16,7 @@ mod own_tools;
 mod params;
 mod progress;
 mod questions;
+mod resources;
 mod schema;
 mod seal;
 mod sessions;

@@ -52,6 +52,8 @@ pub(crate) enum Purpose {
     Event,
     /// A place in a list of tasks.
     Cursor,
+    /// A place in a list of resources.
+    Resources,
 }
 
 impl Purpose {
@@ -61,6 +63,7 @@ impl Purpose {
             Self::Question => b"jobgate question 1\0",
             Self::Event => b"jobgate event 1\0",
             Self::Cursor => b"jobgate cursor 1\0",
+            Self::Resources => b"jobgate resources 1\0",
         }
     }
 }

@@ -61,11 +61,11 @@ pub(crate) fn ticket(task: &Task, interval: Duration, can_show: CanShow<'_>) -> 
     said(text, data, false)
 }
 
-/// What a redeemed ticket of an ended job gives: the very result of its tool, or a sentence about why there is none.
-pub(crate) fn redeemed(task: &Task) -> Option<Arc<ToolResult>> {
+/// What a redeemed ticket of an ended job gives: the very result of its tool as callers see it (`shown`), or a sentence about why there is none.
+pub(crate) fn redeemed(task: &Task, shown: Option<Arc<ToolResult>>) -> Option<Arc<ToolResult>> {
     let tool = task.tool.as_str();
     Some(match task.outcome()? {
-        Outcome::Result(result) => result.clone(),
+        Outcome::Result(result) => shown.unwrap_or_else(|| result.clone()),
         Outcome::Error(error) => {
             let again = if error.retryable { "Calling it again may help." } else { "Calling it again will not help." };
             let mut data = head(task);
@@ -121,7 +121,7 @@ pub(crate) fn cancelled(task: &Task, ended_before: bool) -> ToolResult {
 pub(crate) fn unknown() -> ToolResult {
     let text = "There is no job with this ticket: it is mistyped, or its result is no longer kept. Give the `ticket` exactly as the \
                 tool gave it. If it is lost, ask the person before the job is started anew.";
-    ToolResult { output: JobOutput::text(text), is_error: true }
+    ToolResult { output: JobOutput::text(text), is_error: true, kept: Vec::new() }
 }
 
 fn head(task: &Task) -> Value {
@@ -135,7 +135,7 @@ fn head(task: &Task) -> Value {
 fn said(text: String, data: Value, is_error: bool) -> ToolResult {
     let mut output = JobOutput::text(text);
     output.data = Some(data);
-    ToolResult { output, is_error }
+    ToolResult { output, is_error, kept: Vec::new() }
 }
 
 fn sentence(text: &str) -> &str {

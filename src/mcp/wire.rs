@@ -86,6 +86,8 @@ pub(crate) struct TaskView<'a> {
     pub(crate) who: &'a Principal,
     /// How soon it is worth asking again.
     pub(crate) interval: Duration,
+    /// Its result as callers see it, where it has one and the frame shows it.
+    pub(crate) result: Option<&'a ToolResult>,
     pub(crate) frame: Frame<'a>,
 }
 
@@ -110,7 +112,8 @@ impl Serialize for TaskView<'_> {
         if !matches!(self.frame, Frame::Created) {
             match task.outcome() {
                 Some(Outcome::Result(result)) => {
-                    map.serialize_entry("result", &ResultView { result, around: Around::Inlined })?
+                    let result = self.result.unwrap_or(result);
+                    map.serialize_entry("result", &ResultView { result, around: Around::Inlined })?;
                 }
                 Some(Outcome::Error(error)) => map.serialize_entry("error", &ErrorView(error))?,
                 Some(Outcome::Cancelled) => {}

@@ -85,7 +85,7 @@ impl Metrics {
     /// Counts what a change of a task brought: its acceptance by the provider, its end.
     pub fn changed(&self, before: &Task, now: &Task) {
         let waits = matches!(before.state, TaskState::Submitting { .. });
-        let runs = matches!(now.state, TaskState::Running { .. } | TaskState::InputRequired { .. });
+        let runs = matches!(now.state, TaskState::Running { .. } | TaskState::InputRequired { .. } | TaskState::Keeping { .. });
         if waits && runs {
             let waited = now.updated_at.since(now.created_at).as_secs_f64();
             self.series.accept_seconds.get_or_create(&OfProvider { provider: text_of(&now.provider) }).observe(waited);

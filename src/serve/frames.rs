@@ -15,12 +15,13 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
+use super::artifacts::{AddressOnLink, KeptOnLink};
 use crate::domain::{Caller, Principal, ToolGrant};
 use crate::hooks::HookRequest;
 use crate::mcp::{HeaderText, McpHeaders, Notes, RequestContext, Streams, Verb};
 
 /// Both sides have to speak the same one: the processes of one folder are usually one program.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 /// The longest head.
 const LONGEST_HEAD: usize = 256 * 1024;
 /// The longest body: more than any message that the front ends take.
@@ -50,6 +51,13 @@ pub(super) enum Ask {
         id: u64,
         /// All of it but the body.
         head: HookHead,
+    },
+    /// What the address of a kept artifact stands for.
+    Artifact {
+        /// Names it on this connection.
+        id: u64,
+        /// The address.
+        address: AddressOnLink,
     },
     /// Nobody waits for the answer any more.
     Forget {
@@ -244,6 +252,15 @@ pub(super) enum Tell {
         status: u16,
         /// The headers.
         headers: Vec<(String, String)>,
+    },
+    /// What an address stands for.
+    Artifact {
+        /// To which question.
+        id: u64,
+        /// The artifact, if there is one.
+        found: Option<KeptOnLink>,
+        /// Nobody can tell.
+        failed: bool,
     },
     /// I am.
     Pong,

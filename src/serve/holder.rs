@@ -8,7 +8,9 @@ use super::figures::{Counting, Figures};
 use super::plan::Plan;
 use super::server::{self, Shared};
 use super::socket;
-use crate::engine::{Engine, EngineError, EngineParts, Supervisor};
+use crate::artifacts::{self, ArtifactLimits, Artifacts};
+use crate::domain::KeptArtifact;
+use crate::engine::{ArtifactAddress, Engine, EngineError, EngineParts, Supervisor};
 use crate::hooks::{Receiver, ReceiverParts};
 use crate::mcp::{Dispatcher, DispatcherError, DispatcherParts};
 use crate::store::sled::{OpenReport, SledOptions, SledStore};
@@ -84,6 +86,7 @@ impl Holder {
             random: plan.world.random.clone(),
             supervisor: supervisor.clone(),
             public_url: plan.server.public_url.clone(),
+            artifacts: Some(open_artifacts(plan).await?),
         };
         let counting = Arc::new(Counting(plan.metrics.clone()));
         let engine = Engine::start_observed(parts, counting).await.map_err(HolderError::Engine)?;
@@ -136,6 +139,11 @@ impl Holder {
         Ok(Self { frontend, receiver, figures, engine, supervisor, sockets, plan: plan.clone() })
     }
 
+    /// The kept artifact that an address stands for.
+    pub(super) async fn addressed_artifact(&self, address: &ArtifactAddress) -> Result<Option<KeptArtifact>, StoreError> {
+        self.engine.addressed_artifact(address).await
+    }
+
     /// Sends the other processes on to the next holder: what they asked here is asked there again.
     pub(super) fn hand_over(&self) {
         // Whoever comes next binds a socket of its own; until then nobody shall find this one.
@@ -161,6 +169,15 @@ async fn open_store(plan: &Plan) -> Result<Arc<SledStore>, HolderError> {
     })?;
     tell(&opened.report);
     Ok(opened.store)
+}
+
+/// Opens the folder of kept artifacts, which belongs to whoever holds the store.
+async fn open_artifacts(plan: &Plan) -> Result<Artifacts, HolderError> {
+    let limits = ArtifactLimits { max_bytes: plan.store.artifact_max_bytes, total_bytes: plan.store.artifact_total_bytes };
+    let folder = artifacts::folder(&plan.store.path);
+    let opened = tokio::task::spawn_blocking(move || Artifacts::open(folder, limits)).await;
+    let opened = opened.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+    opened.map_err(|error| StoreError::Unavailable(format!("the folder of kept artifacts cannot be used: {error}")).into())
 }
 
 fn options(plan: &Plan) -> SledOptions {

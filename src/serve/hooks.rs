@@ -119,7 +119,8 @@ impl Switch {
                     match answer.next().await {
                         Next::Piece(Piece::Hook(answer)) => return answer,
                         Next::Lost => {}
-                        Next::Piece(Piece::Accepted | Piece::One { .. } | Piece::Part(_) | Piece::End) | Next::Cut => {
+                        Next::Piece(Piece::Accepted | Piece::One { .. } | Piece::Artifact(_) | Piece::Part(_) | Piece::End)
+                        | Next::Cut => {
                             return self.plan.routes.unread(request, Unread::Nobody);
                         }
                     }

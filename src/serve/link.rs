@@ -13,11 +13,12 @@ use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::artifacts::KeptOnLink;
 use super::frames::{self, Ask, HookHead, Tell, VERSION};
 use super::plan::World;
 use super::socket;
-use crate::domain::{Clock, Timestamp};
-use crate::engine::Supervisor;
+use crate::domain::{Clock, KeptArtifact, Timestamp};
+use crate::engine::{ArtifactAddress, Supervisor};
 use crate::hooks::{HookAnswer, HookRequest};
 use crate::mcp::{Message, Notes, RequestContext};
 
@@ -47,8 +48,14 @@ pub(super) struct Link {
 #[derive(Debug)]
 pub(super) enum Piece {
     Accepted,
-    One { status: u16, body: Bytes, notes: Notes },
+    One {
+        status: u16,
+        body: Bytes,
+        notes: Notes,
+    },
     Hook(HookAnswer),
+    /// What an address stands for; an error where nobody can tell.
+    Artifact(Result<Option<KeptArtifact>, ()>),
     Part(Message),
     End,
 }
@@ -109,6 +116,12 @@ impl Link {
         self.send(|id| Ask::Hook { id, head }, request.body.clone()).await
     }
 
+    /// Asks what the address of a kept artifact stands for; `None` when the holder is gone.
+    pub(super) async fn artifact(self: &Arc<Self>, address: &ArtifactAddress) -> Option<Answer> {
+        let address = address.into();
+        self.send(|id| Ask::Artifact { id, address }, Bytes::new()).await
+    }
+
     async fn send(self: &Arc<Self>, ask: impl FnOnce(u64) -> Ask, body: Bytes) -> Option<Answer> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (pieces, incoming) = mpsc::channel(BEHIND);
@@ -136,6 +149,8 @@ impl Link {
             Tell::Accepted { id } => (id, Piece::Accepted, true),
             Tell::One { id, status, notes } => (id, Piece::One { status, body, notes }, true),
             Tell::Hook { id, status, headers } => (id, Piece::Hook(HookAnswer { status, headers, body }), true),
+            Tell::Artifact { id, failed: true, .. } => (id, Piece::Artifact(Err(())), true),
+            Tell::Artifact { id, found, failed: false } => (id, Piece::Artifact(Ok(found.and_then(KeptOnLink::into_kept))), true),
             Tell::Part { id, event } => (id, Piece::Part(Message { id: event, bytes: body }), false),
             Tell::End { id } => (id, Piece::End, true),
             Tell::Hello { .. } | Tell::Operator { .. } | Tell::Pong => return,

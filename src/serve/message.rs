@@ -129,6 +129,7 @@ mod tests {
             title: None,
             description: String::new(),
             input_schema: json!({"type": "object"}),
+            fixed: serde_json::Map::new(),
             output_schema: None,
             annotations,
             provider: ProviderName::new("p"),

@@ -3,6 +3,7 @@
 //! The process that finds the store free holds it (`holder`) and serves the others over a Unix socket in the data folder (`server`);
 //! the others reach it through `link`; `switch` is the front end over whichever it is, and takes over when the holder goes.
 
+mod artifacts;
 mod figures;
 mod frames;
 mod holder;
@@ -91,6 +92,7 @@ pub async fn http(plan: Arc<Plan>, stop: CancellationToken, ready: impl FnOnce(R
         limits: plan.caller_limits.clone(),
         health: Arc::new(switch.clone()),
         hooks: (!plan.routes.is_empty()).then(|| Arc::new(switch.clone()) as Arc<dyn Hooks>),
+        artifacts: Some(Arc::new(switch.clone())),
         clock: world.clock.clone(),
     });
     let connections = supervisor.part();

@@ -211,6 +211,7 @@ pub(super) async fn over_socket(
                 | Tell::Part { .. }
                 | Tell::End { .. }
                 | Tell::Hook { .. }
+                | Tell::Artifact { .. }
                 | Tell::Pong => break,
             }
         }

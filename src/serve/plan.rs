@@ -116,6 +116,7 @@ impl Plan {
             max_live_tasks_per_principal: limits.live_tasks_per_principal,
             max_argument_bytes: limits.argument_bytes,
             max_result_bytes: limits.result_bytes,
+            artifact_url_ttl: store.artifact_url_ttl,
             shutdown_grace: server.shutdown_grace,
             ..EngineLimits::default()
         };

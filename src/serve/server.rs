@@ -136,6 +136,12 @@ async fn answer_all(read: &mut BufReader<OwnedReadHalf>, shared: &Shared, out: &
                     done.send(id).ok();
                 });
             }
+            Ask::Artifact { id, address } => {
+                let told = shared.engine.addressed_artifact(&address.into()).await;
+                let failed = told.is_err();
+                let found = told.unwrap_or_default().map(Into::into);
+                out.send((Tell::Artifact { id, found, failed }, Bytes::new())).await.ok();
+            }
             Ask::Forget { id } => {
                 if let Some(cancel) = waited_for.remove(&id) {
                     cancel.cancel();

@@ -219,7 +219,7 @@ impl Switch {
                         }
                         Next::Piece(Piece::Part(message)) => return Asked::Begun { message, answer },
                         Next::Lost if sent.repeatable => {}
-                        Next::Piece(Piece::End | Piece::Hook(_)) | Next::Cut | Next::Lost => {
+                        Next::Piece(Piece::End | Piece::Hook(_) | Piece::Artifact(_)) | Next::Cut | Next::Lost => {
                             return Asked::Whole(outcome_unknown(sent));
                         }
                     }
@@ -252,7 +252,7 @@ impl Switch {
                     to.send(body.into()).await.ok();
                     return;
                 }
-                Next::Piece(Piece::Accepted | Piece::End | Piece::Hook(_)) | Next::Cut => return,
+                Next::Piece(Piece::Accepted | Piece::End | Piece::Hook(_) | Piece::Artifact(_)) | Next::Cut => return,
                 Next::Lost if sent.repeatable => match self.ask(&context, &sent).await {
                     // The caller has heard already that it is listened to.
                     Asked::Begun { answer: again, .. } if sent.listens => answer = again,

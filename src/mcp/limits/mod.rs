@@ -142,8 +142,10 @@ impl Limits {
                 self.take(LimitKind::Results, &self.results, context)
             }
             "tools/call" => self.take(LimitKind::Creations, &self.creations, context),
-            "tools/list" | "tasks/list" => self.take(LimitKind::Lists, &self.lists, context),
-            "tasks/result" => self.take(LimitKind::Results, &self.results, context),
+            "tools/list" | "tasks/list" | "resources/list" | "resources/templates/list" => {
+                self.take(LimitKind::Lists, &self.lists, context)
+            }
+            "tasks/result" | "resources/read" => self.take(LimitKind::Results, &self.results, context),
             _ => Ok(()),
         }
     }

@@ -32,7 +32,7 @@ fn until_refused(mut ask: impl FnMut() -> bool) -> usize {
 fn each_kind_has_its_burst_and_its_rate() {
     type Change = fn(&mut CallerLimits);
     type Ask = fn(&Limits, &RequestContext) -> Result<(), RpcError>;
-    let kinds: [(LimitKind, Change, Ask); 6] = [
+    let kinds: [(LimitKind, Change, Ask); 8] = [
         (LimitKind::Calls, |all| all.calls = one_a_minute(), |limits, context| limits.called(context)),
         (
             LimitKind::Creations,
@@ -41,6 +41,8 @@ fn each_kind_has_its_burst_and_its_rate() {
         ),
         (LimitKind::Lists, |all| all.lists = one_a_minute(), |limits, context| limits.asked(context, "tasks/list", None)),
         (LimitKind::Results, |all| all.results = one_a_minute(), |limits, context| limits.asked(context, "tasks/result", None)),
+        (LimitKind::Lists, |all| all.lists = one_a_minute(), |limits, context| limits.asked(context, "resources/list", None)),
+        (LimitKind::Results, |all| all.results = one_a_minute(), |limits, context| limits.asked(context, "resources/read", None)),
         // Asking after a job starts none.
         (
             LimitKind::Results,

@@ -62,7 +62,9 @@ async fn redeem(outlet: &mut Outlet, own: Own, redeemed: Redeemed) -> Result<Arc
     };
     match wait(outlet, task, until).await? {
         Waited::Ticket(ticket) => Ok(Arc::new(ticket)),
-        Waited::Ended(task) => ticket::redeemed(&task).ok_or_else(|| RpcError::internal("the task has not ended")),
+        Waited::Ended(task) => {
+            ticket::redeemed(&task, engine.shown_result(&task)).ok_or_else(|| RpcError::internal("the task has not ended"))
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::view::{DraftStatus, DraftView, related};
-use crate::domain::{Outcome, Task};
+use crate::domain::Task;
 use crate::engine::{AccessError, DeleteError};
 use crate::mcp::dialects::said::store_error;
 use crate::mcp::dialects::session::{Spoken, result};
@@ -36,9 +36,9 @@ pub(super) async fn get(spoken: &Spoken, request: &Request<'_>, params: &Params<
 /// `tasks/result`: what the plain call would have been answered, and only that (requirement H5).
 pub(super) async fn task_result(spoken: &Spoken, request: &Request<'_>, params: &Params<'_>) -> Result<Reply, RpcError> {
     let task = named(spoken, params).await?;
-    if let Some(Outcome::Result(outcome)) = task.outcome() {
+    if let Some(outcome) = spoken.shared.engine.shown_result(&task) {
         let shown = task.shown_to(&spoken.context.caller.principal);
-        let written = spoken.tool_result(outcome, Some((DRAFT_RELATED, shown.into_owned())));
+        let written = spoken.tool_result(&outcome, Some((DRAFT_RELATED, shown.into_owned())));
         return Ok(Reply::ok(jsonrpc::prepared(request.id, &written)));
     }
     let status = DraftStatus::of(&task);

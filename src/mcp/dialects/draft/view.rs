@@ -33,7 +33,7 @@ impl DraftStatus {
     pub(super) const fn of(task: &Task) -> Self {
         match &task.state {
             TaskState::Submitting { .. } => Self::Submitted,
-            TaskState::Running { .. } => Self::Working,
+            TaskState::Running { .. } | TaskState::Keeping { .. } => Self::Working,
             TaskState::InputRequired { .. } => Self::InputRequired,
             TaskState::Ended { outcome: Outcome::Result(_), .. } => Self::Completed,
             TaskState::Ended { outcome: Outcome::Error(TaskError { category: Category::UnknownOutcome, .. }), .. } => {
@@ -101,8 +101,12 @@ fn keep_alive(task: &Task, now: Timestamp) -> Option<Duration> {
     Some(match (task.life_from, &task.state) {
         (LifeFrom::End, _) => granted,
         (LifeFrom::Creation, TaskState::Ended { at, .. }) => task.created_at.plus(granted).since(*at),
-        (LifeFrom::Creation, TaskState::Submitting { .. } | TaskState::Running { .. } | TaskState::InputRequired { .. }) => {
-            task.created_at.plus(granted).since(now)
-        }
+        (
+            LifeFrom::Creation,
+            TaskState::Submitting { .. }
+            | TaskState::Running { .. }
+            | TaskState::InputRequired { .. }
+            | TaskState::Keeping { .. },
+        ) => task.created_at.plus(granted).since(now),
     })
 }

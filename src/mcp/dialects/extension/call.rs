@@ -133,7 +133,13 @@ impl Asked<'_> {
             Some(slot) => self.wait(tool, given, task.id, slot).await,
             None => {
                 let interval = self.shared.engine.caller_interval(&task);
-                Ok(self.result(&TaskView { task: &task, who: &self.context.caller.principal, interval, frame: Frame::Created }))
+                Ok(self.result(&TaskView {
+                    task: &task,
+                    who: &self.context.caller.principal,
+                    interval,
+                    result: None,
+                    frame: Frame::Created,
+                }))
             }
         }
     }
@@ -176,7 +182,7 @@ impl Asked<'_> {
 
     /// The tool's own error, which the model gets to read (SEP-1303).
     pub(super) fn tool_error(&self, text: String) -> Reply {
-        let result = ToolResult { output: JobOutput::text(text), is_error: true };
+        let result = ToolResult { output: JobOutput::text(text), is_error: true, kept: Vec::new() };
         self.result(&ResultView { result: &result, around: Around::Answer })
     }
 }

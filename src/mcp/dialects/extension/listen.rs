@@ -104,7 +104,8 @@ impl Asked<'_> {
                 };
                 let Some(task) = task else { break };
                 let interval = engine.caller_interval(&task);
-                let view = TaskView { task: &task, who: &who, interval, frame: Frame::Pushed(&subscription) };
+                let (result, frame) = (engine.shown_result(&task), Frame::Pushed(&subscription));
+                let view = TaskView { task: &task, who: &who, interval, result: result.as_deref(), frame };
                 if news.send(jsonrpc::notification("notifications/tasks", &view).into()).await.is_err() {
                     return;
                 }

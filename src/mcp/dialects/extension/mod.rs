@@ -21,7 +21,8 @@ use crate::mcp::headers;
 use crate::mcp::jsonrpc::{self, Request};
 use crate::mcp::listing::Audience;
 use crate::mcp::params::{Capabilities, Params};
-use crate::mcp::versions::SERVED;
+use crate::mcp::resources;
+use crate::mcp::versions::{Era, SERVED};
 use crate::mcp::wire::ServerMeta;
 
 /// One request that is being answered.
@@ -63,6 +64,7 @@ pub(in crate::mcp) async fn answer(
         "tasks/update" => asked.update_task().await,
         "tasks/cancel" => asked.cancel_task().await,
         "subscriptions/listen" => asked.listen().await,
+        method if resources::is_method(method) => resources::answer(shared, context, request, params, Era::Stateless).await,
         method => Err(RpcError::method_not_found(method)),
     }
 }
@@ -99,7 +101,7 @@ pub(in crate::mcp) fn discovered() -> Bytes {
         result_type: "complete",
         supported_versions: &SERVED,
         // Exactly `{}` for the extension: clients read any member in it as another extension.
-        capabilities: json!({ "tools": {}, "extensions": { TASKS_EXTENSION: {} } }),
+        capabilities: json!({ "tools": {}, "resources": {}, "extensions": { TASKS_EXTENSION: {} } }),
         instructions: INSTRUCTIONS,
         ttl_ms: LIST_TTL_MS,
         cache_scope: "public",

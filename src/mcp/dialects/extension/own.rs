@@ -37,7 +37,7 @@ impl Asked<'_> {
                 self.wait_with_ticket(task, given, now.plus(redeemed.wait)).await
             }
             Own::Result => {
-                let result = ticket::redeemed(&task).unwrap_or_else(|| {
+                let result = ticket::redeemed(&task, self.shared.engine.shown_result(&task)).unwrap_or_else(|| {
                     let interval = self.shared.engine.caller_interval(&task);
                     Arc::new(ticket::ticket(&task, interval, &|_| self.capabilities.forms))
                 });

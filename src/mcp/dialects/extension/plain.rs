@@ -165,16 +165,16 @@ async fn wait_for_task(
 /// What the client is told: the result, or what to repeat the call with.
 fn answer(shared: &Shared, owner: &Principal, waiting: Waiting, task: &Task) -> Result<Bytes, RpcError> {
     if waiting.redeems
-        && let Some(result) = ticket::redeemed(task)
+        && let Some(result) = ticket::redeemed(task, shared.engine.shown_result(task))
     {
         return Ok(written(&result));
     }
     match task.outcome() {
-        Some(Outcome::Result(result)) => Ok(written(result)),
+        Some(Outcome::Result(result)) => Ok(written(shared.engine.shown_result(task).as_ref().unwrap_or(result))),
         Some(Outcome::Error(error)) => Err(RpcError::internal(error.message.clone()).with_data(error_data(error))),
         Some(Outcome::Cancelled) => {
             let message = task.message.as_deref().unwrap_or("cancelled");
-            Ok(written(&ToolResult { output: JobOutput::text(message), is_error: true }))
+            Ok(written(&ToolResult { output: JobOutput::text(message), is_error: true, kept: Vec::new() }))
         }
         None if waiting.redeems && !(task.status() == Status::InputRequired && waiting.forms) => {
             let interval = shared.engine.caller_interval(task);

@@ -28,7 +28,8 @@ impl Asked<'_> {
             task = self.task(&task.id).await?;
             interval = self.shared.engine.caller_interval(&task);
         }
-        Ok(self.result(&TaskView { task: &task, who: &self.context.caller.principal, interval, frame: Frame::Got }))
+        let (who, result) = (&self.context.caller.principal, self.shared.engine.shown_result(&task));
+        Ok(self.result(&TaskView { task: &task, who, interval, result: result.as_deref(), frame: Frame::Got }))
     }
 
     pub(super) async fn update_task(&self) -> Result<Reply, RpcError> {

@@ -62,9 +62,9 @@ pub(super) fn answer(
 fn capabilities(revision: Revision) -> Value {
     match revision {
         Revision::November2025 => {
-            json!({ "tools": {}, "tasks": { "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } } })
+            json!({ "tools": {}, "resources": {}, "tasks": { "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } } })
         }
-        Revision::June2025 | Revision::March2025 => json!({ "tools": {} }),
+        Revision::June2025 | Revision::March2025 => json!({ "tools": {}, "resources": {} }),
     }
 }
 

@@ -27,7 +27,9 @@ use crate::mcp::jsonrpc::{self, Request, Response};
 use crate::mcp::listing::Audience;
 use crate::mcp::live::Here;
 use crate::mcp::params::Params;
+use crate::mcp::resources;
 use crate::mcp::sessions::{Abilities, Revision, Session};
+use crate::mcp::versions::Era;
 
 pub(super) use confirm::Confirmed;
 pub(super) use follow::{Follow, Followed};
@@ -108,6 +110,9 @@ pub(in crate::mcp) async fn answer(
             draft::answer(&spoken, request, params).await
         }
         method if method.starts_with("tasks/") => core::answer(&spoken, request, params).await,
+        method if resources::is_method(method) => {
+            resources::answer(&spoken.shared, &spoken.context, request, params, Era::Session).await
+        }
         method => Err(RpcError::method_not_found(method).with_http(200)),
     }
 }

@@ -19,7 +19,7 @@ impl Spoken {
     /// The error that the plain call would have had (requirement D2).
     pub(in crate::mcp::dialects) fn outcome(&self, task: &Task, related: Option<&'static str>) -> Result<Bytes, RpcError> {
         let result = match task.outcome() {
-            Some(Outcome::Result(result)) => result.clone(),
+            Some(Outcome::Result(result)) => self.shared.engine.shown_result(task).unwrap_or_else(|| result.clone()),
             Some(Outcome::Error(error)) => {
                 return Err(RpcError::internal(error.message.clone()).with_data(error_data(error)));
             }
@@ -44,7 +44,7 @@ impl Spoken {
 
 /// The tool's own error, which the model gets to read (SEP-1303).
 pub(in crate::mcp::dialects) fn tool_error(text: impl Into<String>) -> ToolResult {
-    ToolResult { output: JobOutput::text(text), is_error: true }
+    ToolResult { output: JobOutput::text(text), is_error: true, kept: Vec::new() }
 }
 
 /// Versions before 2026-07-28 have structured content that is an object, if any; the first of them has neither that nor links.
