@@ -2,7 +2,8 @@
 //! command that nothing here knows how to run, is a failure.
 //!
 //! `sh` blocks are run line by line against a gateway, in one folder a document. A whole configuration in a `yaml` block is given to
-//! `jobgate check`, and is the folder's `jobgate.yaml` from there on; a part of one has to be YAML, and `json` has to be JSON.
+//! `jobgate check`, and is the folder's `jobgate.yaml` from there on; so are the words of a job or a provider whose first line says `# tool`
+//! or `# provider`. Any other part has to be YAML, and `json` has to be JSON.
 //! `rust` blocks of a crate's README are that crate's documentation tests. `text` is not looked at.
 
 #![expect(clippy::unwrap_used, reason = "a test whose processes cannot be run has failed")]
@@ -13,13 +14,23 @@ use std::process::Command;
 use std::time::Duration;
 
 use jobgate_test_support::gateway::{Gateway, Setup};
-use jobgate_test_support::process::Process;
+use jobgate_test_support::process::{Process, free_ports};
 use jobgate_test_support::source::{files, root, text};
 use jobgate_test_support::wait;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What the documents call the gateway's address.
 const DOCUMENTED: &str = "127.0.0.1:8080";
+
+/// What they call the address of a server that a script of theirs is.
+const SERVER: &str = "127.0.0.1:9000";
+
+/// First lines of blocks that are words of a tool's `job` section, or of a provider; what they leave out is that of a usual API.
+const JOB: &str = "# tool";
+const PROVIDER: &str = "# provider";
+
+/// Where such blocks are; those of the adapter's own README have a test of its own.
+const RECIPES: &str = "docs/adapters/";
 
 /// How long one command may take.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -74,6 +85,8 @@ struct Reader<'a> {
     folder: tempfile::TempDir,
     setup: Setup,
     gateway: Option<Gateway>,
+    /// A server that the document has started, and its port.
+    server: Option<(Process, u16)>,
     /// What the commands have printed.
     printed: String,
 }
@@ -82,7 +95,7 @@ impl<'a> Reader<'a> {
     fn new(document: &'a str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let setup = Setup::new(env!("CARGO_BIN_EXE_jobgate"), folder.path());
-        Self { document, folder, setup, gateway: None, printed: String::new() }
+        Self { document, folder, setup, gateway: None, server: None, printed: String::new() }
     }
 
     /// Gives the number of commands that were run.
@@ -98,11 +111,16 @@ impl<'a> Reader<'a> {
                     }
                 }
                 "yaml" if is_configuration(&block.text) => {
-                    self.check(&block.text, &place);
-                    fs::write(self.folder.path().join("jobgate.yaml"), &block.text).unwrap();
+                    let configuration = self.here(&block.text);
+                    self.check(&configuration, &place);
+                    fs::write(self.folder.path().join("jobgate.yaml"), configuration).unwrap();
+                }
+                "yaml" if self.document.starts_with(RECIPES) && [JOB, PROVIDER].iter().any(|it| block.text.starts_with(it)) => {
+                    self.check(&around(&block.text, &place), &place);
                 }
                 "yaml" => {
-                    serde_saphyr::from_str::<Value>(&block.text).unwrap_or_else(|error| panic!("{place}: {error}"));
+                    // A block may show several sections, one document each.
+                    serde_saphyr::from_multiple::<Value>(&block.text).unwrap_or_else(|error| panic!("{place}: {error}"));
                 }
                 "json" => {
                     let value: Value = serde_json::from_str(&block.text).unwrap_or_else(|error| panic!("{place}: {error}"));
@@ -132,10 +150,26 @@ impl<'a> Reader<'a> {
         assert!(output.status.success(), "{place}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
+    /// A text with the address of the document's own server.
+    fn here(&self, text: &str) -> String {
+        match &self.server {
+            Some((_, port)) => text.replace(SERVER, &format!("127.0.0.1:{port}")),
+            None => text.to_owned(),
+        }
+    }
+
     async fn run(&mut self, line: &str, place: &str) {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["cargo", "run", "--release"] | ["jobgate"] | ["jobgate", "serve"] => self.gateway = Some(self.setup.start().await),
+            ["python3", script, port] if SERVER.ends_with(port) && root().join(script).is_file() => {
+                let port = free_ports(1);
+                let mut command = Command::new("python3");
+                command.arg(root().join(script)).arg(port.to_string());
+                let process = Process::start(script, command, &self.folder.path().join("server.log"));
+                wait::until(script, LIMIT, || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
+                self.server = Some((process, port));
+            }
             ["jobgate", ..] | ["cp" | "mkdir" | "curl" | "printf", ..] => self.shell(line, place),
             ["make", target] => {
                 let known = text("Makefile").unwrap().lines().any(|line| line.starts_with(&format!("{target}:")));
@@ -168,7 +202,7 @@ impl<'a> Reader<'a> {
         let last_task =
             self.printed.split(|it: char| !it.is_ascii_alphanumeric() && it != '_').rfind(|it| it.starts_with("task_"));
         let here = self.setup.url().trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
-        let mut line = line.replace(DOCUMENTED, &here);
+        let mut line = self.here(line).replace(DOCUMENTED, &here);
         if let Some(id) = last_task {
             line = line.replace(" ID", &format!(" {id}"));
         }
@@ -200,6 +234,24 @@ fn command_of(line: &str) -> &str {
     let line = line.split_once("  #").map_or(line, |(command, _)| command);
     let line = line.trim().trim_start_matches("$ ");
     if line.starts_with('#') { "" } else { line }
+}
+
+/// A whole configuration with the words of this block.
+fn around(yaml: &str, place: &str) -> String {
+    let mut provider = json!({ "adapter": "rest", "base_url": "https://jobs.example.com" });
+    let mut job = json!({
+        "submit": { "request": { "path": "/jobs", "body": { "name": "{{ args.name }}" } }, "job": { "id": "{{ body.id }}" } },
+        "status": { "request": { "path": "/jobs/{{ job.id }}" }, "word": "{{ body.status }}", "rules": [
+            { "is": ["running"], "state": "running" }, { "is": ["done"], "state": "succeeded" }, { "is": ["failed"], "state": "failed" } ] },
+    });
+    let words: Value = serde_saphyr::from_str(yaml).unwrap_or_else(|error| panic!("{place}: {error}"));
+    let into = if yaml.starts_with(JOB) { &mut job } else { &mut provider };
+    for (name, value) in words.as_object().unwrap_or_else(|| panic!("{place}: a map")) {
+        into[name] = value.clone();
+    }
+    let input = json!({ "type": "object", "properties": { "name": { "type": "string" }, "ref": { "type": "string" } }, "required": ["name", "ref"] });
+    let tool = json!({ "provider": "jobs", "description": "Runs a job.", "input": input, "job": job });
+    json!({ "providers": { "jobs": provider }, "tools": { "run": tool } }).to_string()
 }
 
 fn is_configuration(yaml: &str) -> bool {

@@ -68,6 +68,7 @@ impl Gate {
             limits: Arc::new(Limits::new(&CallerLimits::default(), clock.clone())),
             health: Arc::new(Well(health)),
             hooks: None,
+            artifacts: None,
             clock: clock.clone(),
         };
         Self { frontend, clock, router: router(parts) }

@@ -92,6 +92,9 @@ fn reference(schema: &Value) -> String {
     section(&mut text, "The file", schema);
     let definitions = schema["$defs"].as_object().expect("the schema has definitions");
     for (name, definition) in definitions {
+        if is_entry(definition) {
+            continue;
+        }
         if definition["properties"].is_object() {
             section(&mut text, name, definition);
         } else if let Some(choices) = choices(definition) {
@@ -101,7 +104,39 @@ fn reference(schema: &Value) -> String {
             writeln!(text, "\n## {name}\n\n{}{}.{example}", paragraph(definition), kind(definition)).expect("a string takes all");
         }
     }
-    text
+    text + CATALOG + &definitions.values().filter(|it| is_entry(it)).map(entry).collect::<String>()
+}
+
+/// What stands before the table of the catalog.
+const CATALOG: &str = "
+## Catalog
+
+Kinds that are described already; each brings ready tools along, which a tool section takes with `use`. Settings that have to be given are
+bold. Every one of these provider sections may also say `timeout`, `max_body_bytes`, `auth`, `tls` and `headers`, as with `adapter: rest`.
+
+| `adapter` | what | settings |
+|---|---|---|
+";
+
+/// Whether a definition is the provider section of an entry of the catalog: these alone have a title.
+fn is_entry(definition: &Value) -> bool {
+    definition["title"].is_string() && definition["properties"]["adapter"].is_object()
+}
+
+fn entry(definition: &Value) -> String {
+    let kind = definition["properties"]["adapter"]["const"].as_str().expect("an entry names its kind");
+    // A secret is needless beside an `auth` of the section's own, so no list of what is required has it.
+    let required = |says: &str| !says.contains(" Default: ") && !says.contains(" May be left out");
+    let apart =
+        ["adapter", "concurrency", "rate", "call_timeout", "webhook", "timeout", "max_body_bytes", "auth", "tls", "headers"];
+    let words = definition["properties"].as_object().expect("an entry has words").iter();
+    let settings = words.filter(|(word, _)| !apart.contains(&word.as_str())).map(|(word, meaning)| {
+        let says = meaning["description"].as_str().unwrap_or("").trim_end_matches('.');
+        let name = if required(says) { format!("**`{word}`**") } else { format!("`{word}`") };
+        format!("{name}: {}", says.replace('|', "\\|"))
+    });
+    let settings = settings.collect::<Vec<_>>().join("; ");
+    format!("| `{kind}` | {} | {settings} |\n", definition["description"].as_str().unwrap_or("").replace('|', "\\|"))
 }
 
 fn section(text: &mut String, name: &str, definition: &Value) {

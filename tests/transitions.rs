@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use jobgate::domain::schedule::Work;
 use jobgate::domain::{
-    CancelOutcome, Category, ErrorKind, Fault, IdempotencyKey, InputAction, InputAnswer, InputAnswers, InputKind, InputRequest,
-    JobFailure, JobOutput, JobRef, JobState, NewTask, Note, Observation, Outcome, Principal, Progress, ProviderName, Task,
-    TaskError, TaskEvent, TaskId, TaskState, Timestamp, ToolName,
+    Artifact, CancelOutcome, Category, ContentHash, ErrorKind, Escalation, Fault, IdempotencyKey, InputAction, InputAnswer,
+    InputAnswers, InputKind, InputRequest, JobFailure, JobOutput, JobRef, JobState, KeptArtifact, NewTask, Note, Observation,
+    Outcome, Principal, Progress, ProviderName, Settled, Task, TaskError, TaskEvent, TaskId, TaskState, Timestamp, ToolName,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -62,6 +62,16 @@ fn error() -> TaskError {
     TaskError { category: Category::Stuck, message, retryable: true, attempts: 1, provider_status: None }
 }
 
+fn two_to_keep() -> JobOutput {
+    let artifacts = vec![Artifact::new("https://farm.example/film", "film"), Artifact::new("data:,x", "note")];
+    JobOutput { artifacts, ..JobOutput::text("done") }
+}
+
+fn kept() -> KeptArtifact {
+    let hash = ContentHash::new([7; 32]);
+    KeptArtifact { name: "film".to_owned(), mime_type: None, description: None, size: 9, hash }
+}
+
 fn events() -> Vec<(&'static str, TaskEvent)> {
     use TaskEvent as E;
     let working = Observation::new(JobState::Running).with_message("encoding").with_progress(Progress { done: 1.0, total: None });
@@ -76,12 +86,17 @@ fn events() -> Vec<(&'static str, TaskEvent)> {
         ("observed(asks a)", asks(&["a"])),
         ("observed(asks c)", asks(&["c"])),
         ("observed(succeeded)", seen(JobState::Succeeded(JobOutput::text("film")))),
+        ("observed(succeeded, 2 to keep)", seen(JobState::Succeeded(two_to_keep()))),
         ("observed(failed)", seen(JobState::Failed(JobFailure::new("out of memory")))),
         ("observed(cancelled)", seen(JobState::Cancelled)),
         ("observed(gone)", seen(JobState::Gone)),
         ("observed(unrecognized)", seen(JobState::Unrecognized("paused".to_owned()))),
         ("poll_failed", E::PollFailed(fault(ErrorKind::Unavailable))),
         ("missing", E::Missing(fault(ErrorKind::NotFound))),
+        ("artifact_kept", E::ArtifactSettled(Settled::Kept(kept()))),
+        ("artifact_not_kept", E::ArtifactSettled(Settled::Left("it is too large".to_owned()))),
+        ("keep_failed", E::KeepFailed(fault(ErrorKind::Unavailable))),
+        ("keep_given_up", E::KeepGivenUp("the disk is full".to_owned())),
         ("answered(a)", answers(&["a"], InputAction::Accept)),
         ("answered(a, b: declined)", answers(&["a", "b"], InputAction::Decline)),
         ("answered(unknown)", answers(&["x"], InputAction::Accept)),
@@ -89,9 +104,15 @@ fn events() -> Vec<(&'static str, TaskEvent)> {
         ("provide_failed", E::ProvideFailed(fault(ErrorKind::Unavailable))),
         ("cancel_requested", E::CancelRequested { at_once: false }),
         ("cancel_requested(at once)", E::CancelRequested { at_once: true }),
-        ("cancel_answered(requested)", E::CancelAnswered(CancelOutcome::Requested)),
-        ("cancel_answered(already ended)", E::CancelAnswered(CancelOutcome::AlreadyEnded)),
-        ("cancel_answered(refused)", E::CancelAnswered(CancelOutcome::Refused)),
+        ("cancel_answered(requested)", told(CancelOutcome::Requested)),
+        ("cancel_answered(already ended)", told(CancelOutcome::AlreadyEnded)),
+        ("cancel_answered(refused)", told(CancelOutcome::Refused)),
+        (
+            "cancel_answered(requested, escalates)",
+            E::CancelAnswered { outcome: CancelOutcome::Requested, escalate_after: Some(Duration::from_secs(120)) },
+        ),
+        ("cancel_escalated", E::CancelEscalated),
+        ("cancel_heeded", E::CancelHeeded),
         ("cancel_unsupported", E::CancelUnsupported { abandon: false }),
         ("cancel_unsupported(abandon)", E::CancelUnsupported { abandon: true }),
         ("cancel_failed", E::CancelFailed(fault(ErrorKind::Unavailable))),
@@ -105,6 +126,10 @@ fn events() -> Vec<(&'static str, TaskEvent)> {
     ]
 }
 
+fn told(outcome: CancelOutcome) -> TaskEvent {
+    TaskEvent::CancelAnswered { outcome, escalate_after: None }
+}
+
 fn after(task: Task, events: &[TaskEvent]) -> Task {
     events.iter().fold(task, |task, event| task.apply(event, at(10)).unwrap())
 }
@@ -114,6 +139,7 @@ fn states() -> Vec<(&'static str, Task)> {
     let job = || E::Accepted(JobRef::new("j1"));
     let wish = || E::CancelRequested { at_once: false };
     let at_once = || E::CancelRequested { at_once: true };
+    let harder = || E::CancelAnswered { outcome: CancelOutcome::Requested, escalate_after: Some(Duration::from_secs(120)) };
     let succeeded = || seen(JobState::Succeeded(JobOutput::text("film")));
     vec![
         ("new", fresh()),
@@ -124,19 +150,37 @@ fn states() -> Vec<(&'static str, Task)> {
         ("running", after(fresh(), &[job()])),
         ("running, in trouble", after(fresh(), &[job(), E::Missing(fault(ErrorKind::NotFound))])),
         ("running, cancel wished", after(fresh(), &[job(), wish()])),
-        ("running, cancel taken", after(fresh(), &[job(), wish(), E::CancelAnswered(CancelOutcome::Requested)])),
-        ("running, cancel refused", after(fresh(), &[job(), wish(), E::CancelAnswered(CancelOutcome::Refused)])),
+        ("running, cancel taken", after(fresh(), &[job(), wish(), told(CancelOutcome::Requested)])),
+        ("running, cancel taken, escalates", after(fresh(), &[job(), wish(), harder()])),
+        ("running, cancel escalated", after(fresh(), &[job(), wish(), harder(), E::CancelEscalated])),
+        ("running, cancel refused", after(fresh(), &[job(), wish(), told(CancelOutcome::Refused)])),
         ("running, cancel unsupported", after(fresh(), &[job(), wish(), E::CancelUnsupported { abandon: false }])),
         ("asking a and b", after(fresh(), &[job(), asks(&["a", "b"])])),
         ("asking b, a answered", after(fresh(), &[job(), asks(&["a", "b"]), answers(&["a"], InputAction::Accept)])),
         ("answered a", after(fresh(), &[job(), asks(&["a"]), answers(&["a"], InputAction::Accept)])),
         ("asking a, cancel wished", after(fresh(), &[job(), asks(&["a"]), wish()])),
+        ("keeping two", after(fresh(), &[job(), seen(JobState::Succeeded(two_to_keep()))])),
+        (
+            "keeping the second, in trouble",
+            after(
+                fresh(),
+                &[
+                    job(),
+                    seen(JobState::Succeeded(two_to_keep())),
+                    E::ArtifactSettled(Settled::Kept(kept())),
+                    E::KeepFailed(fault(ErrorKind::Unavailable)),
+                ],
+            ),
+        ),
+        ("keeping, cancel wished", after(fresh(), &[job(), seen(JobState::Succeeded(two_to_keep())), wish()])),
         ("refused", after(fresh(), &[E::SubmitRejected(JobFailure::new("bad frames"))])),
         ("completed", after(fresh(), &[job(), succeeded()])),
         ("failed", after(fresh(), &[job(), E::Faulted(error())])),
         ("cancelled", after(fresh(), &[job(), seen(JobState::Cancelled)])),
         ("failed, cancel owed", after(fresh(), &[job(), E::LimitStruck(error())])),
         ("cancelled at once, cancel owed", after(fresh(), &[job(), at_once()])),
+        ("cancelled at once, cancel taken, escalates", after(fresh(), &[job(), at_once(), harder()])),
+        ("cancelled at once, cancel escalated", after(fresh(), &[job(), at_once(), harder(), E::CancelEscalated])),
         ("cancelled at once, job unknown", after(fresh().with_submit_begun(), &[at_once()])),
     ]
 }
@@ -148,9 +192,15 @@ fn describe(before: &Task, task: &Task) -> String {
         }
         TaskState::Running { job } => format!("running {}", job.id()),
         TaskState::InputRequired { job } => format!("input_required {}", job.id()),
+        TaskState::Keeping { job, keeping } => {
+            format!("keeping {}, {} of {} settled", job.id(), keeping.settled.len(), keeping.output.artifacts.len())
+        }
         TaskState::Ended { job, outcome, .. } => {
             let outcome = match outcome {
                 Outcome::Result(result) if result.is_error => "error result".to_owned(),
+                Outcome::Result(result) if !result.kept.is_empty() || result.output.parts.len() > 1 => {
+                    format!("result, {} parts, {} kept", result.output.parts.len(), result.kept.len())
+                }
                 Outcome::Result(_) => "result".to_owned(),
                 Outcome::Error(error) => error.category.as_str().to_owned(),
                 Outcome::Cancelled => "cancelled".to_owned(),
@@ -161,6 +211,11 @@ fn describe(before: &Task, task: &Task) -> String {
     let mut line = format!("{state} => {:?}", Work::of(task));
     if let Some(wish) = &task.cancellation {
         write!(line, "; cancel {:?}", wish.progress).unwrap();
+        match wish.escalation {
+            Escalation::None => {}
+            Escalation::Due(_) => line.push_str(", escalates"),
+            Escalation::Made => line.push_str(", escalated"),
+        }
     }
     if task.troubles.count > 0 {
         write!(line, "; troubles {}", task.troubles.count).unwrap();
@@ -208,7 +263,7 @@ fn the_table_is_the_golden_one() {
 #[test]
 fn the_table_has_every_event() {
     let named: std::collections::BTreeSet<_> = events().iter().map(|(_, event)| event.name()).collect();
-    assert_eq!(named.len(), 21, "{named:?}");
+    assert_eq!(named.len(), 27, "{named:?}");
 }
 
 proptest! {
@@ -217,7 +272,7 @@ proptest! {
     /// B1, B2, B8: whatever comes in whatever order, an end is final with its very outcome, revisions count every change, and
     /// `updated_at` moves with every visible change and only then.
     #[test]
-    fn no_run_of_events_breaks_a_task(start in 0..2_usize, run in prop::collection::vec(0..36_usize, 0..40)) {
+    fn no_run_of_events_breaks_a_task(start in 0..2_usize, run in prop::collection::vec(0..44_usize, 0..40)) {
         let all = events();
         let mut task = if start == 0 { fresh() } else { fresh().with_submit_begun() };
         for (step, index) in run.into_iter().enumerate() {

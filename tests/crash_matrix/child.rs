@@ -57,7 +57,7 @@ async fn caller(folder: &Path, plan: Plan, promise: Promise, strike: Option<Stri
         store,
         providers: vec![Provider {
             name: ProviderName::new("folder"),
-            kind: "folder",
+            kind: "folder".to_owned(),
             adapter,
             limits: ProviderLimits::default(),
             webhook: None,
@@ -68,6 +68,7 @@ async fn caller(folder: &Path, plan: Plan, promise: Promise, strike: Option<Stri
         random: Arc::new(OsRandom),
         supervisor: Supervisor::new(clock.clone()),
         public_url: None,
+        artifacts: None,
     })
     .await
     .expect("the engine starts");
@@ -124,6 +125,7 @@ fn tool() -> Tool {
         title: None,
         description: "Runs a job in a folder.".to_owned(),
         input_schema: json!({ "type": "object" }),
+        fixed: serde_json::Map::new(),
         output_schema: None,
         annotations: None,
         provider: ProviderName::new("folder"),

@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
 use jobgate_adapter_api::{
-    Adapter, AdapterError, CallContext, CancelOutcome, Capabilities, Clock, ErrorKind, IdempotencyKey, InputAnswers, JobOutput,
-    JobRef, JobState, ManualClock, Observation, Operation, Retry, SubmitRequest, Submitted, Timestamp, Verified,
+    Adapter, AdapterError, Artifact, ArtifactBody, CallContext, CancelOutcome, CancelWish, Capabilities, Clock, ErrorKind,
+    IdempotencyKey, InputAnswers, JobOutput, JobRef, JobState, ManualClock, Observation, Operation, Retry, SubmitRequest,
+    Submitted, Timestamp, Verified,
 };
 use serde_json::Value;
 
@@ -58,6 +61,10 @@ pub(crate) struct State {
     pub(crate) cancel: CancelOutcome,
     /// Says what became of the job in the answer to its submit.
     pub(crate) tell_at_once: bool,
+    /// A job takes a usual cancel and runs on; only a harder one stops it.
+    pub(crate) stubborn: bool,
+    /// The wish to stop that looks and cancels were told of, in their order.
+    pub(crate) wishes: Vec<(Operation, Option<CancelWish>)>,
     /// A job is found by its key only this long after its submit.
     pub(crate) find_lag: Duration,
     pub(crate) started: BTreeMap<String, Timestamp>,
@@ -73,6 +80,10 @@ pub(crate) struct State {
     pub(crate) pace: Option<Duration>,
     /// Whether a delivery with the word `odd` can be read.
     pub(crate) reads_odd: bool,
+    /// What files there are, in pieces; the connection breaks at one that is none.
+    pub(crate) files: BTreeMap<String, Vec<Option<&'static [u8]>>>,
+    /// Files never come to an end.
+    pub(crate) stalls: bool,
 }
 
 pub(crate) struct Fake {
@@ -111,6 +122,8 @@ impl Fake {
             chance: None,
             cancel: CancelOutcome::Requested,
             tell_at_once: false,
+            stubborn: false,
+            wishes: Vec::new(),
             find_lag: Duration::ZERO,
             started: BTreeMap::new(),
             running_calls: 0,
@@ -120,6 +133,8 @@ impl Fake {
             slow: Duration::ZERO,
             pace: None,
             reads_odd: false,
+            files: BTreeMap::new(),
+            stalls: false,
         };
         Arc::new(Self { state: Mutex::new(state), clock })
     }
@@ -286,16 +301,20 @@ impl Adapter for Fake {
         .await
     }
 
-    async fn poll(&self, _cx: &CallContext, job: &JobRef) -> Result<Observation, AdapterError> {
+    async fn poll(&self, cx: &CallContext, job: &JobRef) -> Result<Observation, AdapterError> {
+        self.state().wishes.push((Operation::Poll, cx.cancel));
         self.call(Operation::Poll, job.id(), |state, now| state.look(job.id(), now)).await
     }
 
-    async fn cancel(&self, _cx: &CallContext, job: &JobRef) -> Result<CancelOutcome, AdapterError> {
+    async fn cancel(&self, cx: &CallContext, job: &JobRef) -> Result<CancelOutcome, AdapterError> {
+        self.state().wishes.push((Operation::Cancel, cx.cancel));
+        let harder = cx.cancel.is_some_and(|wish| wish.escalated);
         self.call(Operation::Cancel, job.id(), |state, _| {
             if state.has_ended(job.id()) {
                 return Ok(CancelOutcome::AlreadyEnded);
             }
-            state.job(job.id(), Operation::Cancel)?.cancelled = true;
+            let works = harder || !state.stubborn;
+            state.job(job.id(), Operation::Cancel)?.cancelled |= works;
             Ok(state.cancel)
         })
         .await
@@ -313,6 +332,19 @@ impl Adapter for Fake {
             Ok(())
         })
         .await
+    }
+
+    async fn fetch(&self, _cx: &CallContext, job: &JobRef, artifact: &Artifact) -> Result<ArtifactBody, AdapterError> {
+        let chunks = self.call(Operation::Fetch, job.id(), |state, _| {
+            let gone = || AdapterError::new(ErrorKind::NotFound, Operation::Fetch, "the file is gone");
+            state.files.get(&artifact.uri).cloned().ok_or_else(gone)
+        });
+        let chunks = chunks.await?;
+        let broken = || AdapterError::new(ErrorKind::Unavailable, Operation::Fetch, "the connection broke");
+        let chunks: Vec<_> = chunks.into_iter().map(|chunk| chunk.map(Bytes::from_static).ok_or_else(broken)).collect();
+        let chunks = stream::iter(chunks);
+        let chunks = if self.state().stalls { chunks.chain(stream::pending()).boxed() } else { chunks.boxed() };
+        Ok(ArtifactBody { mime_type: Some("video/mp4".to_owned()), size: None, chunks })
     }
 
     fn jobs_in(&self, delivery: &Verified<'_>) -> Result<Vec<JobRef>, AdapterError> {

@@ -6,9 +6,11 @@ mod wrapped;
 
 mod calling;
 mod delivering;
+mod escalating;
 mod fake;
 mod handing_over;
 mod keeping;
+mod keeping_files;
 mod naming;
 mod polling;
 mod rig;

@@ -186,6 +186,25 @@ async fn a_job_is_gone_after_a_grace() {
     }
 }
 
+/// E8 of providers-workflow.md: how long a job may be invisible is the tool's to say (`task.gone_grace`): one that is not to be seen yet is
+/// waited for, one that is deleted ends its task.
+#[tokio::test]
+async fn a_tool_says_how_long_a_job_may_be_invisible() {
+    let mut rig = Rig::new();
+    rig.policy.gone_grace = 5 * MINUTE;
+    rig.start().await;
+    rig.fake.trouble(Operation::Poll, [Trouble::Fail(ErrorKind::NotFound, Retry::Never); 8]);
+    let task = rig.task(1).await;
+    rig.advance(2 * MINUTE).await;
+    assert_eq!(result(&rig.end(&task.id, HOUR).await).1, "done");
+    rig.fake.plan([running()]);
+    let task = rig.task(2).await;
+    rig.fake.state().jobs.clear();
+    let task = rig.end(&task.id, HOUR).await;
+    assert_eq!(failure(&task).0, "gone");
+    assert!((300..360).contains(&task.updated_at.since(task.created_at).as_secs()), "{task:?}");
+}
+
 /// B9: a provider that says nothing useful for too long ends the task with the reason.
 #[tokio::test]
 async fn silence_ends_a_task() {

@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jobgate::artifacts::Artifacts;
 use jobgate::domain::{
     Clock, ManualClock, Outcome, PollPolicy, Principal, ProviderName, Task, TaskId, Timestamp, Tool, ToolName, ToolPolicy,
 };
@@ -32,6 +33,7 @@ pub(crate) struct Rig {
     pub(crate) provider: ProviderLimits,
     pub(crate) webhook: Option<ProviderWebhook>,
     pub(crate) public_url: Option<String>,
+    pub(crate) artifacts: Option<Artifacts>,
     pub(crate) supervisor: Supervisor,
     engine: Option<Arc<Engine>>,
     seed: u64,
@@ -75,6 +77,7 @@ impl Rig {
             provider: ProviderLimits::default(),
             webhook: None,
             public_url: None,
+            artifacts: None,
             engine: None,
             seed: 1,
         }
@@ -86,6 +89,7 @@ impl Rig {
             title: None,
             description: "Renders.".to_owned(),
             input_schema: json!({"type": "object"}),
+            fixed: serde_json::Map::new(),
             output_schema: self.output_schema.clone(),
             annotations: None,
             provider: ProviderName::new("farm"),
@@ -100,7 +104,7 @@ impl Rig {
             store: self.store.clone(),
             providers: vec![Provider {
                 name: ProviderName::new("farm"),
-                kind: "fake",
+                kind: "fake".to_owned(),
                 adapter,
                 limits: self.provider,
                 webhook: self.webhook,
@@ -111,6 +115,7 @@ impl Rig {
             random: Arc::new(FixedRandom::new(self.seed)),
             supervisor: self.supervisor.clone(),
             public_url: self.public_url.clone(),
+            artifacts: self.artifacts.clone(),
         }
     }
 

@@ -116,6 +116,8 @@ impl World {
         let dice = FixedRandom::new(seed ^ 0xD1CE);
         let mut state = self.rig.fake.state();
         state.capabilities.find = find;
+        state.capabilities.escalates_after = seed.is_multiple_of(2).then_some(30 * SECOND);
+        state.stubborn = seed.is_multiple_of(4);
         state.capabilities.idempotent_submit = idempotent_submit;
         state.find_lag = Duration::from_secs(seed % 20);
         state.tell_at_once = seed.is_multiple_of(5);
@@ -251,7 +253,7 @@ impl World {
             let its: Vec<_> = jobs.iter().filter(|job| job.key == task.submit_key.as_str()).collect();
             let why = format!("seed {seed}, wish {n}: {:?} {:?} {its:?}\n{:?}", task.state, task.message, self.trail(id).await);
             assert!(its.len() <= 1, "doubled: {why}");
-            assert!(!task.owes_cancel(), "owed for ever: {why}");
+            assert!(!task.is_bound_to_stop(), "owed for ever: {why}");
             match task.status() {
                 Status::Completed => {
                     assert_eq!(its.len(), 1, "{why}");

@@ -266,6 +266,7 @@ impl Gate {
             limits: Arc::new(Limits::new(&CallerLimits::default(), clock.clone())),
             health: Arc::new(NoFrontend),
             hooks: Some(receiver.clone() as Arc<dyn Hooks>),
+            artifacts: None,
             clock: clock.clone(),
         });
         Self { intake, clock, metrics, receiver, router }

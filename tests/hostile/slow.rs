@@ -92,6 +92,7 @@ async fn heads_that_trickle_give_their_place_back() {
         limits: Arc::new(Limits::new(&CallerLimits::UNLIMITED, clock.clone())),
         health: Arc::new(Quick),
         hooks: None,
+        artifacts: None,
         clock: clock.clone(),
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

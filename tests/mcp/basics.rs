@@ -16,7 +16,7 @@ async fn discover_says_what_is_served_and_no_more() {
     let answer = rig.send(ask("server/discover", json!({}))).await;
     let result = answer.result();
     assert_eq!(result["supportedVersions"], json!(SERVED));
-    assert_eq!(result["capabilities"], json!({ "tools": {}, "extensions": { TASKS: {} } }));
+    assert_eq!(result["capabilities"], json!({ "tools": {}, "resources": {}, "extensions": { TASKS: {} } }));
     assert!(result["capabilities"].get("tasks").is_none(), "the slot of 2025-11-25 must not be there");
     assert!(result["instructions"].as_str().unwrap().len() > 50);
 }
@@ -61,7 +61,6 @@ async fn methods_that_are_not_served_are_404() {
         "initialize",
         "ping",
         "logging/setLevel",
-        "resources/list",
         "resources/subscribe",
         "prompts/list",
         "tasks/result",

@@ -280,7 +280,8 @@ async fn a_task_belongs_to_no_session() {
 async fn other_methods_are_not_there() {
     let rig = Rig::new().await;
     let session = session(&rig).await;
-    for method in ["logging/setLevel", "tasks/update", "server/discover", "subscriptions/listen", "resources/list", "tasks/"] {
+    for method in ["logging/setLevel", "tasks/update", "server/discover", "subscriptions/listen", "resources/subscribe", "tasks/"]
+    {
         assert_eq!(rig.ask(&session, request(method, json!({}))).await.error(), (-32601, 200), "{method}");
     }
     let (status, code) = rig.post(&session, json!({ "jsonrpc": "2.0", "method": "notifications/whatever", "params": {} })).await;

@@ -21,6 +21,7 @@ mod listen;
 mod plain;
 mod provider;
 mod questions;
+mod resources;
 mod rig;
 mod scribe;
 mod session_client;

@@ -51,6 +51,7 @@ fn tool(name: &str, mode: TaskMode, input_schema: Value) -> Tool {
         title: None,
         description: format!("Does {name}."),
         input_schema,
+        fixed: serde_json::Map::new(),
         output_schema: None,
         annotations: None,
         provider: ProviderName::new("farm"),
@@ -181,7 +182,7 @@ impl Rig {
             store: store.clone(),
             providers: vec![EngineProvider {
                 name: ProviderName::new("farm"),
-                kind: "scripted",
+                kind: "scripted".to_owned(),
                 adapter: adapter(&provider),
                 limits: ProviderLimits::default(),
                 webhook: None,
@@ -192,6 +193,7 @@ impl Rig {
             random: random.clone(),
             supervisor: supervisor.part(),
             public_url: None,
+            artifacts: None,
         };
         let engine = Engine::start(parts).await.unwrap();
         let limits = Arc::new(Limits::new(&CallerLimits::UNLIMITED, clock.clone()));

@@ -334,6 +334,9 @@ impl Rig {
                 "tasks/get" => "GetTaskResult",
                 "tasks/cancel" => "CancelTaskResult",
                 "tasks/list" => "ListTasksResult",
+                "resources/list" => "ListResourcesResult",
+                "resources/read" => "ReadResourceResult",
+                "resources/templates/list" => "ListResourceTemplatesResult",
                 method => panic!("{method} is not checked"),
             };
             self.checker.november(definition, result).unwrap();

@@ -60,10 +60,10 @@ async fn tasks_are_declared_where_the_version_has_them_and_nowhere_else() {
     let rig = Rig::new().await;
     let (_, message, _) = sent(&rig, context(None, None), initialize(CORE, json!({}))).await;
     let tasks = json!({ "list": {}, "cancel": {}, "requests": { "tools": { "call": {} } } });
-    assert_eq!(message["result"]["capabilities"], json!({ "tools": {}, "tasks": tasks }));
+    assert_eq!(message["result"]["capabilities"], json!({ "tools": {}, "resources": {}, "tasks": tasks }));
     for older in ["2025-06-18", "2025-03-26"] {
         let (_, message, _) = sent(&rig, context(None, None), initialize(older, json!({}))).await;
-        assert_eq!(message["result"]["capabilities"], json!({ "tools": {} }), "{older}");
+        assert_eq!(message["result"]["capabilities"], json!({ "tools": {}, "resources": {} }), "{older}");
     }
 }
 

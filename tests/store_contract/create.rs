@@ -148,9 +148,13 @@ pub(crate) async fn large_arguments_results_and_questions_are_kept_whole(place: 
     let large = Arc::new(arguments(json!({"text": "ä".repeat(150_000), "list": vec![0.1; 2000]})));
     let first = create(&*store, Task { arguments: large.clone(), ..task(1) }).await;
     let twin = create(&*store, Task { arguments: large.clone(), ..task(2) }).await;
-    let output = JobOutput { parts: full_parts(9_000), data: Some(json!({"rows": vec!["x".repeat(40); 3000]})) };
-    let state =
-        TaskState::Ended { job: None, outcome: Outcome::Result(Arc::new(ToolResult { output, is_error: true })), at: at(3) };
+    let output =
+        JobOutput { parts: full_parts(9_000), data: Some(json!({"rows": vec!["x".repeat(40); 3000]})), ..JobOutput::default() };
+    let state = TaskState::Ended {
+        job: None,
+        outcome: Outcome::Result(Arc::new(ToolResult { output, is_error: true, kept: Vec::new() })),
+        at: at(3),
+    };
     let second = store.commit(change(&first, |task| task.state = state)).await.unwrap();
     let mut asked = full(3);
     for slot in asked.inputs.values_mut() {

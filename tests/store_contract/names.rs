@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use jobgate::domain::{
-    CancelProgress, Cancellation, Cause, JobRef, Names, Principal, RequestName, Scope, Task, TaskState, ToolName,
+    CancelProgress, Cancellation, Cause, Escalation, JobRef, Names, Principal, RequestName, Scope, Task, TaskState, ToolName,
 };
 use jobgate::store::{Created, StoreError, TaskStore};
 
@@ -141,7 +141,7 @@ pub(crate) async fn s22_a_call_joins_the_running_task(place: impl Harness) {
     assert_eq!(find(7).await, None);
     let second = create(&*store, joining(7, 7)).await;
     assert_eq!(existing(&*store, joining(8, 7)).await, second);
-    let wish = Cancellation { requested_at: at(9), attempts: 0, progress: CancelProgress::Owed };
+    let wish = Cancellation { requested_at: at(9), attempts: 0, progress: CancelProgress::Owed, escalation: Escalation::None };
     store.commit(change(&second, |task| task.cancellation = Some(wish))).await.unwrap();
     let third = create(&*store, joining(9, 7)).await;
     let store = place.reopen(store).await;

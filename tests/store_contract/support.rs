@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jobgate::domain::{
-    CallerKey, CancelProgress, Cancellation, Category, Cause, ErrorKind, Fault, IdempotencyKey, InputAction, InputAnswer,
-    InputKind, InputProgress, InputRequest, InputSlot, JobOutput, JobRef, LifeFrom, Names, NewTask, Outcome, Part, Principal,
-    Progress, ProviderName, RequestName, Revision, Task, TaskError, TaskId, TaskState, Timestamp, ToolName, ToolResult, Troubles,
+    Artifact, CallerKey, CancelProgress, Cancellation, Category, Cause, ContentHash, ErrorKind, Escalation, Fault,
+    IdempotencyKey, InputAction, InputAnswer, InputKind, InputProgress, InputRequest, InputSlot, JobOutput, JobRef, Keeping,
+    KeptArtifact, LifeFrom, Names, NewTask, Outcome, Part, Principal, Progress, ProviderName, RequestName, Revision, Settled,
+    Task, TaskError, TaskId, TaskState, Timestamp, ToolName, ToolResult, Troubles,
 };
 use jobgate::store::{AuditEntry, Commit, Created, TaskStore};
 use serde_json::{Map, Value, json};
@@ -90,7 +91,7 @@ pub(crate) fn entry(task: &Task, event: &str) -> AuditEntry {
 }
 
 pub(crate) fn ended(text: &str) -> TaskState {
-    let result = ToolResult { output: JobOutput::text(text), is_error: false };
+    let result = ToolResult { output: JobOutput::text(text), is_error: false, kept: Vec::new() };
     TaskState::Ended { job: Some(JobRef::new("4711")), outcome: Outcome::Result(Arc::new(result)), at: at(5) }
 }
 
@@ -117,9 +118,42 @@ pub(crate) fn every_kind() -> Vec<Task> {
         },
         Part::Embedded { uri: "file:log".to_owned(), mime_type: None, text: "ok".to_owned() },
     ];
+    let file = |number: u8, description: Option<&str>| KeptArtifact {
+        name: "über/../film \"1\".mp4".to_owned(),
+        mime_type: description.map(|_| "video/mp4".to_owned()),
+        description: description.map(str::to_owned),
+        size: u64::MAX,
+        hash: ContentHash::new([number; 32]),
+    };
+    let kept = vec![file(7, Some("A film.")), file(0xff, None)];
+    let keeping = Keeping {
+        output: JobOutput {
+            parts: parts.clone(),
+            data: Some(json!({"n": 1})),
+            artifacts: vec![
+                Artifact {
+                    mime_type: Some("video/mp4".to_owned()),
+                    description: Some("A film.".to_owned()),
+                    max_bytes: Some(u64::MAX),
+                    types: vec!["video/*".to_owned(), "image/png".to_owned()],
+                    note: Some("0".to_owned()),
+                    ..Artifact::new("https://ci.example/film?sig=a%2Fb", "film")
+                },
+                Artifact::new("data:,", ""),
+                Artifact::new("https://ci.example/c", "c"),
+            ],
+        },
+        message: Some("rendered".to_owned()),
+        since: at(4),
+        settled: vec![Settled::Kept(file(9, None)), Settled::Left("it is too large".to_owned())],
+    };
     let end = |outcome| TaskState::Ended { job: Some(job.clone()), outcome, at: at(-5) };
     let result = |data, is_error| {
-        end(Outcome::Result(Arc::new(ToolResult { output: JobOutput { parts: parts.clone(), data }, is_error })))
+        end(Outcome::Result(Arc::new(ToolResult {
+            output: JobOutput { parts: parts.clone(), data, artifacts: Vec::new() },
+            is_error,
+            kept: kept.clone(),
+        })))
     };
     let categories = [
         Category::Provider(ErrorKind::Unauthorized),
@@ -135,6 +169,7 @@ pub(crate) fn every_kind() -> Vec<Task> {
         TaskState::Submitting { attempt: 3, unsettled: false },
         TaskState::Running { job: job.clone() },
         TaskState::InputRequired { job: job.clone() },
+        TaskState::Keeping { job: job.clone(), keeping: Arc::new(keeping) },
         result(Some(Value::Null), true),
         result(Some(json!({"deep": [[1.5, -0.0, 1e300, 0.1, 123_456_789.123_456_79]], "": null})), false),
         result(None, false),
@@ -177,7 +212,12 @@ pub(crate) fn full(number: u64) -> Task {
         message: Some("waiting".to_owned()),
         progress: Some(Progress { done: 0.5, total: Some(1000.0) }),
         inputs,
-        cancellation: Some(Cancellation { requested_at: at(11), attempts: 2, progress: CancelProgress::Refused }),
+        cancellation: Some(Cancellation {
+            requested_at: at(11),
+            attempts: 2,
+            progress: CancelProgress::Refused,
+            escalation: Escalation::None,
+        }),
         troubles: Troubles {
             count: 4,
             protocol_run: 2,

@@ -47,7 +47,7 @@ pub(crate) fn task(number: u64, size: usize) -> Task {
 }
 
 pub(crate) fn ended(task: &Task) -> Commit {
-    let result = ToolResult { output: JobOutput::text("done"), is_error: false };
+    let result = ToolResult { output: JobOutput::text("done"), is_error: false, kept: Vec::new() };
     let mut next = task.clone();
     next.state = TaskState::Ended { job: Some(JobRef::new("4711")), outcome: Outcome::Result(Arc::new(result)), at: at(5) };
     next.due_at = None;

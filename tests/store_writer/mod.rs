@@ -84,7 +84,7 @@ fn after(number: u64, steps: u64, sizes: Sizes) -> Task {
         task.state = TaskState::Running { job: job.clone() };
     }
     if steps >= 2 {
-        let result = ToolResult { output: JobOutput::text(filling(number + 1, sizes)), is_error: false };
+        let result = ToolResult { output: JobOutput::text(filling(number + 1, sizes)), is_error: false, kept: Vec::new() };
         let outcome = Outcome::Result(Arc::new(result));
         task.state = TaskState::Ended { job: Some(job), outcome, at: task.created_at };
         task.due_at = None;

@@ -72,6 +72,9 @@ impl Checker {
         told(match (method, kind) {
             ("server/discover", "complete") => self.fits(Of::Core, "DiscoverResult", result),
             ("tools/list", "complete") => self.fits(Of::Core, "ListToolsResult", result),
+            ("resources/list", "complete") => self.fits(Of::Core, "ListResourcesResult", result),
+            ("resources/read", "complete") => self.fits(Of::Core, "ReadResourceResult", result),
+            ("resources/templates/list", "complete") => self.fits(Of::Core, "ListResourceTemplatesResult", result),
             ("tools/call", "complete") => self.fits(Of::Core, "CallToolResult", result),
             ("tools/call", "input_required") => self.input_required(result),
             ("tools/call", "task") => self.created(result),
