@@ -25,6 +25,35 @@ pub(super) fn pairs(map: &Value, names: Kwargs) -> Result<Value, Error> {
     map.try_iter()?.map(pair).collect::<Result<Vec<Value>, Error>>().map(Value::from)
 }
 
+/// A list of maps as one map, by a field that names each: `body.parameters | keyed('name', value='value')`. Without `value` each stays whole
+/// but for its name; every other option is a field for those that lack it.
+pub(super) fn keyed(list: &Value, by: &str, options: Kwargs) -> Result<Value, Error> {
+    let taken: Option<&str> = options.get("value")?;
+    let names: Vec<&str> = options.args().filter(|name| *name != "value").collect();
+    let more = names.into_iter().map(|name| Ok((name.to_owned(), options.get(name)?)));
+    let more = more.collect::<Result<BTreeMap<String, Value>, Error>>()?;
+    let mut map = BTreeMap::new();
+    for member in members(list)? {
+        let name = member.get_attr(by)?;
+        let name = name.as_str().ok_or_else(|| wrong("`keyed` was given a list with a member that has no such name"))?.to_owned();
+        let value = match taken {
+            Some(field) => member.get_attr(field)?,
+            None => {
+                let mut fields = more.clone();
+                for field in member.try_iter()? {
+                    let value = member.get_item(&field)?;
+                    fields.extend(field.as_str().filter(|field| *field != by).map(|field| (field.to_owned(), value)));
+                }
+                Value::from(fields)
+            }
+        };
+        if !value.is_undefined() {
+            map.insert(name, value);
+        }
+    }
+    Ok(Value::from(map))
+}
+
 /// A map as a list of texts, `["k=v"]`, with another sign between by `sep=':'`.
 pub(super) fn assignments(map: &Value, options: Kwargs) -> Result<Value, Error> {
     let sep: Option<&str> = options.get("sep")?;

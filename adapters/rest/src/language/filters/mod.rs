@@ -30,6 +30,7 @@ pub(crate) fn install(environment: &mut Environment<'static>) {
     environment.add_filter("values", maps::values);
     environment.add_filter("pairs", maps::pairs);
     environment.add_filter("assignments", maps::assignments);
+    environment.add_filter("keyed", maps::keyed);
     environment.add_filter("all_in", maps::all_in);
     environment.add_filter("any_in", maps::any_in);
     environment.add_filter("worst", maps::worst);
@@ -94,6 +95,9 @@ mod tests {
         for (expression, v, wanted) in [
             ("v | pairs", json!({ "a": 1 }), json!([{ "key": "a", "value": 1 }])),
             ("v | pairs(key='name', value='val')", json!({ "b": true }), json!([{ "name": "b", "val": true }])),
+            ("v | keyed('name', value='value')", json!([{ "name": "a", "value": 1 }, { "name": "b" }]), json!({ "a": 1 })),
+            ("v | keyed('k')", json!([{ "k": "a", "n": 1 }, { "k": "a", "n": 2 }]), json!({ "a": { "n": 2 } })),
+            ("v | keyed('k', type='text', n=3)", json!([{ "k": "a", "n": 1 }]), json!({ "a": { "n": 1, "type": "text" } })),
             ("v | assignments", json!({ "k": "v", "n": 2 }), json!(["k=v", "n=2"])),
             ("v | assignments(sep=': ') | join(',')", json!({ "k": "v" }), json!("k: v")),
             ("v | all_in(['done'])", json!(["done", "done"]), json!(true)),
@@ -146,6 +150,8 @@ mod tests {
             ("v | seconds", json!("hunter2")),
             ("v | seconds", json!(null)),
             ("v | pairs(field='x')", json!({})),
+            ("v | keyed('name')", json!([{ "value": "hunter2" }])),
+            ("v | keyed('name')", json!("hunter2")),
         ] {
             let error = eval(expression, v).expect_err(expression);
             assert!(!error.to_string().contains("hunter2"), "{expression}: {error}");
