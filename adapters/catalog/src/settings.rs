@@ -82,7 +82,7 @@ pub(crate) fn fill(words: &EntryWords, place: &Place, config: &Value, issues: &m
             Some(value) if setting.secret => put(&mut provider, name, value),
             Some(value) => drop(plain.insert(name.clone(), value.clone())),
             None => {
-                provider.retain(|_, value| !named(value).contains(name));
+                leave_out(&mut provider, name);
                 if setting.optional || needless {
                     continue;
                 }
@@ -195,6 +195,18 @@ fn named(value: &Value) -> Vec<String> {
     }
 }
 
+/// Takes out what needs a secret that nobody has given: of `tls` that part alone, as authorities and a client's certificate do without
+/// each other; every other word as a whole.
+fn leave_out(provider: &mut Map<String, Value>, name: &str) {
+    if let Some(Value::Object(parts)) = provider.get_mut("tls") {
+        parts.retain(|_, value| !named(value).iter().any(|needed| needed == name));
+    }
+    provider.retain(|word, value| {
+        let empty = word == "tls" && value.as_object().is_some_and(Map::is_empty);
+        !empty && !named(value).iter().any(|needed| needed == name)
+    });
+}
+
 /// Puts a reference wherever the words name the setting.
 fn put(words: &mut Map<String, Value>, name: &str, reference: &Value) {
     for value in words.values_mut() {
@@ -208,5 +220,38 @@ fn put_into(value: &mut Value, name: &str, reference: &Value) {
         Value::Array(items) => items.iter_mut().for_each(|item| put_into(item, name, reference)),
         Value::Object(fields) => put(fields, name, reference),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B5: an authority and a client's certificate do without each other.
+    #[test]
+    fn a_part_of_tls_that_nobody_gave_is_left_out_alone() {
+        let optional = || Setting { secret: true, optional: true, ..Setting::default() };
+        let words: EntryWords = serde_json::from_value(json!({
+            "title": "T", "about": "A", "facts": "F", "as_of": "N", "tools": {},
+            "provider": {
+                "auth": { "basic": { "username": "u", "password": "setting:password" } },
+                "tls": { "ca": "setting:ca", "client_certificate": "setting:certificate", "client_key": "setting:key" },
+            },
+        }))
+        .expect("the words of an entry");
+        let settings = ["password", "ca", "certificate", "key"].map(|name| (name.to_owned(), optional())).into();
+        let words = EntryWords { settings, ..words };
+        for (given, wanted) in [
+            (json!({}), json!({})),
+            (json!({ "ca": "env:CA" }), json!({ "tls": { "ca": "env:CA" } })),
+            (
+                json!({ "certificate": "env:A", "key": "env:B" }),
+                json!({ "tls": { "client_certificate": "env:A", "client_key": "env:B" } }),
+            ),
+        ] {
+            let mut issues = Issues::new();
+            let filled = fill(&words, &Place::root(), &given, &mut issues);
+            assert_eq!((Value::Object(filled), issues.is_empty()), (wanted, true), "{given}");
+        }
     }
 }

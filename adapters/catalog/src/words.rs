@@ -22,7 +22,8 @@ pub struct EntryWords {
     #[serde(default)]
     pub settings: BTreeMap<String, Setting>,
     /// The words of a provider of `adapter: rest`. A text `setting:NAME` stands for the secret that the setting names;
-    /// `{{ settings.NAME }}` for any other setting. A word (`auth`, `tls`) that needs an optional secret which is not given is left out.
+    /// `{{ settings.NAME }}` for any other setting. A word (`auth`) that needs an optional secret which is not given is left out, of
+    /// `tls` the part that needs it.
     pub provider: Map<String, Value>,
     /// What a provider's `webhook` section need not say. Used only where the user writes `webhook`.
     #[serde(default)]
