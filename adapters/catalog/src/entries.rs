@@ -36,6 +36,7 @@ macro_rules! entries {
 entries! {
     "anthropic",
     "apify",
+    "argo_workflows",
     "assemblyai",
     "aws_step_functions",
     "bfl",

@@ -4,6 +4,7 @@ mod support;
 
 mod anthropic;
 mod apify;
+mod argo_workflows;
 mod assemblyai;
 mod aws_step_functions;
 mod bfl;

@@ -32,7 +32,10 @@ pub(crate) async fn rig(name: &'static str) -> HttpRig {
     let entry = entry(name);
     let settings = &entry.words().settings;
     let mut rig = HttpRig::start(move || factory(name), stubs).await.provider(|url| {
-        let given = settings.iter().filter_map(|(name, setting)| Some((name.clone(), value(url, name, setting)?)));
+        // The kit's secret is no certificate.
+        let certificates = entry.words().provider.get("tls").map(ToString::to_string).unwrap_or_default();
+        let given = settings.iter().filter(|(name, _)| !certificates.contains(&format!("setting:{name}\"")));
+        let given = given.filter_map(|(name, setting)| Some((name.clone(), value(url, name, setting)?)));
         Value::Object(given.collect())
     });
     for (name, tool) in &entry.words().tools {
@@ -94,6 +97,11 @@ impl Played {
         let checked = checked.unwrap_or_else(|| panic!("{issues:?}"));
         let adapter = checked.build(&rig.deps()).unwrap_or_else(|issue| panic!("{issue:?}"));
         Self { rig, adapter, callback: None, cancel: OnceLock::new() }
+    }
+
+    /// The adapter, for what has no call of its own here.
+    pub(crate) fn adapter(&self) -> &dyn Adapter {
+        self.adapter.as_ref()
     }
 
     /// From now on a submit has this address to hand out.
