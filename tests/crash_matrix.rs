@@ -1,5 +1,5 @@
-//! The crash matrix: a process is killed right before and right after each durable step of create, submit, poll, input, cancel and
-//! finish; the next one has to bring the task to its end, with one job at the provider.
+//! The crash matrix: a process is killed right before and right after each durable step of create, submit, poll, input, cancel, finish
+//! and the keeping of files; the next one has to bring the task to its end, with one job at the provider.
 //!
 //! The killed process is this very binary, started again by the test with its orders in the environment. It dies by SIGKILL, sent
 //! to itself by a store that wraps the real one: nothing of it is in the product.
@@ -26,13 +26,16 @@ use jobgate_test_support::{scratch, wait};
 use serde_json::Value;
 
 use child::Plan;
-use provider::Promise;
+use provider::{FILES, Promise};
 use store::Strike;
 
 const ORDERS: &str = "JOBGATE_CRASH_ORDERS";
 
 /// How long a process may take to do its plan or to die.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// A file was whole, and its process was killed before any record named it.
+const FETCHED_AGAIN: &str = "a file is fetched again";
 
 /// More steps than any plan has: a run that never ends is a fault.
 const MOST_STEPS: usize = 60;
@@ -65,7 +68,7 @@ fn matrix(test: &'static str, promise: Promise) {
     let mut steps = BTreeSet::new();
     // The second process, too: killed around its first durable step, that is in the middle of its recovery, or left alone.
     let seconds = [None, Some(Strike { after: false, nth: 1 }), Some(Strike { after: true, nth: 1 })];
-    for plan in [Plan::Finish, Plan::Input, Plan::Cancel] {
+    for plan in Plan::ALL {
         for after in [false, true] {
             for second in seconds {
                 kills += kill_at_each_step(test, promise, plan, after, second, &mut steps);
@@ -73,7 +76,8 @@ fn matrix(test: &'static str, promise: Promise) {
         }
     }
     println!("{promise:?}: {kills} kills, 0 lost, 0 doubled; durable steps: {steps:#?}");
-    for expected in ["created", "accepted", "observed", "answered", "provided", "cancel_requested", "cancel_answered"] {
+    let expected = ["created", "accepted", "observed", "answered", "provided", "cancel_requested", "cancel_answered"];
+    for expected in expected.into_iter().chain(["artifact_kept", FETCHED_AGAIN]) {
         assert!(steps.iter().any(|step| step.contains(expected)), "no process was killed at `{expected}`");
     }
 }
@@ -102,6 +106,9 @@ fn kill_at_each_step(
         }
         let end = end.unwrap_or_else(|| panic!("nobody kills the third one; {what}"));
         check(promise, plan, folder.path(), &end, &format!("{what}: {end}"));
+        if provider::fetches(&folder.path().join("provider")) > FILES.len() {
+            steps.insert(FETCHED_AGAIN.to_owned());
+        }
         steps.extend(fs::read_to_string(folder.path().join("steps")).unwrap().lines().map(String::from));
         if died == 0 {
             return kills;
@@ -125,6 +132,11 @@ fn check(promise: Promise, plan: Plan, folder: &Path, end: &Value, what: &str) {
     match plan {
         Plan::Finish => assert!(kind == "result" && text.contains("done"), "{what}"),
         Plan::Input => assert!(kind == "result" && text.contains("true"), "{what}"),
+        Plan::Keep => {
+            let files: Vec<_> =
+                end["files"].as_array().unwrap().iter().filter_map(|file| file.as_str()?.split(',').next()).collect();
+            assert!(kind == "result" && files == FILES, "{what}");
+        }
         Plan::Cancel => {
             assert_eq!(kind, "cancelled", "{what}");
             assert!(folder.join("provider").join(format!("{}.cancelled", jobs[0])).exists(), "the job runs on; {what}");
@@ -157,7 +169,7 @@ fn orders() -> Option<String> {
 
 fn parse(orders: &str) -> (&str, Plan, Option<Strike>) {
     let [folder, plan, strike] = orders.split('\n').collect::<Vec<_>>()[..] else { panic!("three lines: {orders}") };
-    let plan = [Plan::Finish, Plan::Input, Plan::Cancel].into_iter().find(|it| it.word() == plan).unwrap();
+    let plan = Plan::ALL.into_iter().find(|it| it.word() == plan).unwrap();
     let strike = (strike != "no").then(|| {
         let (sign, nth) = strike.split_at(1);
         Strike { after: sign == "+", nth: nth.parse().unwrap() }

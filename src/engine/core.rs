@@ -286,7 +286,7 @@ impl Core {
             if let Some(runtime) = runtime {
                 runtime.health.ended(next.id);
             }
-            self.tidy(next);
+            self.tidy_ended(next);
             tracing::info!(task = ?next.id, tool = %next.tool, status = next.status().as_str(), "task ended");
         }
     }

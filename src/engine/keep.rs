@@ -85,7 +85,8 @@ impl Core {
             | TaskState::Ended { .. } => Vec::new(),
         });
         match changed.await {
-            Ok(now) => self.tidy(&now),
+            // Before the next artifact begins: what that one finishes is in nobody's record yet, as leftovers are.
+            Ok(now) => self.tidy(&now).await,
             Err(error) => {
                 self.let_go([task.id]).await;
                 return Err(error);
@@ -149,9 +150,23 @@ impl Core {
         })
     }
 
-    /// Lets go of all that is kept for a task and that it does not name (any more).
-    pub(super) fn tidy(&self, task: &Task) {
-        let Some(artifacts) = &self.artifacts else { return };
+    /// Lets go of all that is kept for a task and that it does not name (any more). Only while nothing is being kept for it.
+    async fn tidy(&self, task: &Task) {
+        if let Some((artifacts, wanted)) = self.leftovers(task) {
+            release(artifacts, task.id, wanted).await;
+        }
+    }
+
+    /// As [`Core::tidy`], some time later: for a task that has ended, for which nothing is begun any more.
+    pub(super) fn tidy_ended(&self, task: &Task) {
+        if let Some((artifacts, wanted)) = self.leftovers(task) {
+            self.supervisor.spawn("artifacts", release(artifacts, task.id, wanted));
+        }
+    }
+
+    /// Where more is kept for a task than it names: what it names.
+    fn leftovers(&self, task: &Task) -> Option<(Artifacts, Vec<ContentHash>)> {
+        let artifacts = self.artifacts.as_ref()?;
         let wanted: Vec<ContentHash> = match &task.state {
             TaskState::Keeping { keeping, .. } => {
                 let kept = |settled: &Settled| match settled {
@@ -162,9 +177,7 @@ impl Core {
             }
             _ => task.kept_artifacts().iter().map(|kept| kept.hash).collect(),
         };
-        if artifacts.holds_more(&task.id, &wanted) {
-            self.retain(artifacts, task.id, wanted);
-        }
+        artifacts.holds_more(&task.id, &wanted).then(|| (artifacts.clone(), wanted))
     }
 
     /// Lets go of all that is kept for those of these tasks that the store no longer has.
@@ -172,29 +185,19 @@ impl Core {
         let Some(artifacts) = &self.artifacts else { return };
         for id in tasks {
             if artifacts.holds_more(&id, &[]) && matches!(self.store.get(&id).await, Ok(None)) {
-                self.retain(artifacts, id, Vec::new());
+                self.supervisor.spawn("artifacts", release(artifacts.clone(), id, Vec::new()));
             }
         }
     }
 
-    fn retain(&self, artifacts: &Artifacts, id: TaskId, wanted: Vec<ContentHash>) {
-        let artifacts = artifacts.clone();
-        self.supervisor.spawn("artifacts", async move {
-            let done = tokio::task::spawn_blocking(move || artifacts.retain(&id, &wanted)).await;
-            if let Ok(Err(error)) = done {
-                tracing::warn!(task = ?id, %error, "an artifact that nobody needs could not be removed; the next start does it");
-            }
-        });
-    }
-
-    /// Lets go of what is kept for tasks that the store no longer has, or that name it no longer: a crash may have left it.
+    /// Lets go of what is kept for tasks that the store no longer has, or that have ended and do not name it: a crash may have left it.
     pub(super) async fn tidy_all(self: Arc<Self>) {
         let Some(artifacts) = &self.artifacts else { return };
         for id in artifacts.holders() {
             match self.store.get(&id).await {
-                // One at work may have finished a file that its record does not name yet.
-                Ok(Some(task)) if matches!(task.state, TaskState::Keeping { .. }) => {}
-                Ok(Some(task)) => self.tidy(&task),
+                // One at work may have finished a file that its record does not name yet; it tidies up itself.
+                Ok(Some(task)) if !task.is_ended() => {}
+                Ok(Some(task)) => self.tidy(&task).await,
                 Ok(None) => self.let_go([id]).await,
                 Err(error) => {
                     tracing::warn!(%error, "artifacts could not be looked through; the next start does it");
@@ -202,6 +205,14 @@ impl Core {
                 }
             }
         }
+    }
+}
+
+/// Lets go of all that is kept for a task but for these.
+async fn release(artifacts: Artifacts, id: TaskId, wanted: Vec<ContentHash>) {
+    let done = tokio::task::spawn_blocking(move || artifacts.retain(&id, &wanted)).await;
+    if let Ok(Err(error)) = done {
+        tracing::warn!(task = ?id, %error, "an artifact that nobody needs could not be removed; the next start does it");
     }
 }
 

@@ -1,10 +1,12 @@
 //! The process that is killed: an engine on a real store, and a caller who wants one job done whatever happens.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jobgate::artifacts::{ArtifactLimits, Artifacts};
 use jobgate::domain::{
     Clock, InputAction, InputAnswer, Outcome, PollPolicy, Principal, ProviderName, Status, SystemClock, Task, Tool, ToolName,
     ToolPolicy,
@@ -26,14 +28,19 @@ pub(crate) enum Plan {
     Input,
     /// Cancels once the job runs.
     Cancel,
+    /// Waits for the result with its files.
+    Keep,
 }
 
 impl Plan {
+    pub(crate) const ALL: [Self; 4] = [Self::Finish, Self::Input, Self::Cancel, Self::Keep];
+
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Finish => "finish",
             Self::Input => "input",
             Self::Cancel => "cancel",
+            Self::Keep => "keep",
         }
     }
 }
@@ -68,7 +75,7 @@ async fn caller(folder: &Path, plan: Plan, promise: Promise, strike: Option<Stri
         random: Arc::new(OsRandom),
         supervisor: Supervisor::new(clock.clone()),
         public_url: None,
-        artifacts: None,
+        artifacts: Some(Artifacts::open(folder.join("artifacts"), ArtifactLimits::default()).expect("the folder can be made")),
     })
     .await
     .expect("the engine starts");
@@ -95,7 +102,7 @@ async fn caller(folder: &Path, plan: Plan, promise: Promise, strike: Option<Stri
         clock.sleep(Duration::from_millis(10)).await;
     };
     match plan {
-        Plan::Finish => {}
+        Plan::Finish | Plan::Keep => {}
         Plan::Input => {
             look(&|seen| seen.status() == Status::InputRequired || seen.inputs.contains_key("go")).await;
             let yes = InputAnswer { action: InputAction::Accept, content: Some(json!({ "go": true })) };
@@ -108,6 +115,16 @@ async fn caller(folder: &Path, plan: Plan, promise: Promise, strike: Option<Stri
         }
     }
     let ended = look(&|_| false).await;
+    let mut files = Vec::new();
+    for number in 1..=ended.kept_artifacts().len() {
+        let (_, bytes) = engine.read_artifact(&owner, &task.id, number, 1000).await.expect("what is kept is there");
+        files.push(String::from_utf8(bytes).expect("a text"));
+    }
+    // Each file and its mark; what a crash left goes a moment after the end.
+    while count(&folder.join("artifacts")) != 2 * files.len() {
+        assert!(clock.now() < give_up, "{} files are there for {files:?}", count(&folder.join("artifacts")));
+        clock.sleep(Duration::from_millis(10)).await;
+    }
     engine.shutdown().await;
     let jobgate::domain::TaskState::Ended { outcome, .. } = &ended.state else { unreachable!("it has ended") };
     let (kind, text) = match outcome {
@@ -115,7 +132,13 @@ async fn caller(folder: &Path, plan: Plan, promise: Promise, strike: Option<Stri
         Outcome::Error(error) => (error.category.as_str(), error.message.clone()),
         Outcome::Cancelled => ("cancelled", String::new()),
     };
-    json!({ "id": ended.id.to_string(), "kind": kind, "text": text, "key": ended.submit_key.as_str() })
+    json!({ "id": ended.id.to_string(), "kind": kind, "text": text, "files": files, "key": ended.submit_key.as_str() })
+}
+
+/// Every file below a folder.
+fn count(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| if entry.path().is_dir() { count(&entry.path()) } else { 1 }).sum()
 }
 
 fn tool() -> Tool {

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
 use jobgate_adapter_api::{
-    Adapter, AdapterError, CallContext, CancelOutcome, Capabilities, Clock, ErrorKind, IdempotencyKey, InputAnswers, InputKind,
-    InputRequest, JobOutput, JobRef, JobState, Observation, Operation, SubmitRequest, Submitted,
+    Adapter, AdapterError, Artifact, ArtifactBody, CallContext, CancelOutcome, Capabilities, Clock, ErrorKind, IdempotencyKey,
+    InputAnswers, InputKind, InputRequest, JobOutput, JobRef, JobState, Observation, Operation, SubmitRequest, Submitted,
 };
 use serde_json::json;
 
@@ -25,6 +27,13 @@ pub(crate) enum Promise {
 
 /// How long a job runs by itself, in milliseconds.
 const RUN_MS: i64 = 60;
+
+/// What a job with files makes.
+pub(crate) const FILES: [&str; 2] = ["film", "sound"];
+
+fn file(name: &str) -> Artifact {
+    Artifact::new(format!("https://folder.example/{name}"), name)
+}
 
 /// The adapter of a folder.
 #[derive(Debug)]
@@ -68,6 +77,12 @@ impl FolderProvider {
         }
         Err(AdapterError::new(ErrorKind::NotFound, operation, "there is no such job"))
     }
+}
+
+/// How many files were fetched from a provider's folder.
+pub(crate) fn fetches(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "fetched")).count()
 }
 
 /// The names of all jobs that were ever started in a provider's folder.
@@ -125,6 +140,7 @@ impl Adapter for FolderProvider {
                 message: "Go on?".to_owned(),
                 kind: InputKind::Form { schema: json!({ "type": "object", "properties": { "go": { "type": "boolean" } } }) },
             }]),
+            "keep" => JobState::Succeeded(JobOutput { artifacts: FILES.map(file).into(), ..JobOutput::text("done") }),
             _ => JobState::Succeeded(JobOutput::text(answered.unwrap_or_else(|| "done".to_owned()))),
         };
         Ok(Observation::new(state))
@@ -134,6 +150,15 @@ impl Adapter for FolderProvider {
         self.known(job, Operation::Cancel)?;
         let first = self.make(job.id(), "cancelled", "");
         Ok(if first { CancelOutcome::Requested } else { CancelOutcome::AlreadyEnded })
+    }
+
+    /// No file is the same twice: a download that a crash made worthless is one to be got rid of.
+    async fn fetch(&self, _cx: &CallContext, job: &JobRef, artifact: &Artifact) -> Result<ArtifactBody, AdapterError> {
+        self.known(job, Operation::Fetch)?;
+        let name = |nth: usize| format!("{}.{}.{nth}", job.id(), artifact.name);
+        let nth = (1..).find(|nth| self.make(&name(*nth), "fetched", "")).expect("numbers do not end");
+        let bytes = Bytes::from(format!("{}, fetched {nth}", artifact.name));
+        Ok(ArtifactBody { mime_type: None, size: None, chunks: stream::iter([Ok(bytes)]).boxed() })
     }
 
     async fn provide(&self, _cx: &CallContext, job: &JobRef, answers: &InputAnswers) -> Result<(), AdapterError> {

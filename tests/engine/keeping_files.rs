@@ -2,7 +2,7 @@
 //! be (requirements D6, G2, G4).
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use jobgate::artifacts::{ArtifactLimits, Artifacts, folder};
 use jobgate::domain::{
@@ -188,6 +188,49 @@ async fn a_crash_in_the_middle_of_a_download_is_taken_up() {
         (rig.fake.calls(Operation::Fetch).len(), rig.fake.calls(Operation::Submit).len(), rig.fake.jobs().len()),
         (3, 1, 1)
     );
+}
+
+/// C4: what a crash left of a file that no record names is gone before the next file begins, which nobody may take for a leftover.
+#[tokio::test]
+async fn leftovers_of_a_crash_go_before_the_next_file_begins() {
+    const LEFT: usize = 1000;
+    let dir = tempfile::tempdir().unwrap();
+    let mut rig = rig(dir.path());
+    let second = "https://farm.example/second";
+    rig.fake.state().files.insert(second.to_owned(), vec![Some(b"second")]);
+    rig.fake.plan([running(), made(vec![Artifact::new(FILM, "a"), Artifact::new(second, "b")])]);
+    rig.fake.state().stalls = true;
+    rig.start().await;
+    let task = rig.task(1).await;
+    job_ends(&rig).await;
+    until(&rig, &task.id, |_| rig.fake.calls(Operation::Fetch).len() == 1).await;
+    rig.kill().await;
+    // So many that nobody can be through with them by chance.
+    let kept = folder(dir.path());
+    std::fs::create_dir_all(kept.join("content/00")).unwrap();
+    for nth in 0..LEFT {
+        let hash = format!("{nth:064x}");
+        std::fs::write(kept.join("content/00").join(&hash), b"").unwrap();
+        std::fs::write(kept.join("held").join(format!("{}.{hash}", task.id)), b"").unwrap();
+    }
+    rig.artifacts = Some(open(dir.path(), 100, 1000));
+    rig.fake.state().stalls = false;
+    let held = Arc::new(Mutex::new(Vec::new()));
+    let (seen, place) = (held.clone(), kept.join("held"));
+    rig.fake.state().chance = Some(Box::new(move |operation| {
+        if operation == Operation::Fetch {
+            seen.lock().unwrap().push(files(&place));
+        }
+        None
+    }));
+    rig.start().await;
+    rig.advance(5 * MINUTE).await;
+    let result = ended(&rig, &task.id).await;
+    assert_eq!(*held.lock().unwrap(), [LEFT, 1], "at the beginning of each file");
+    assert_eq!((result.kept.len(), files(dir.path())), (2, 4));
+    for (number, bytes) in [(1, &b"film"[..]), (2, b"second")] {
+        assert_eq!(rig.engine().read_artifact(&me(), &task.id, number, 100).await.unwrap().1, bytes);
+    }
 }
 
 /// G4: what is refused for good ends the task as completed, with the address and a sentence; the rest is kept.
