@@ -12,9 +12,7 @@ use jobgate_test_support::process::{Process, free_ports};
 use jobgate_test_support::schema::Checker;
 use jobgate_test_support::session::SessionClient;
 use jobgate_test_support::wait;
-use jobgate_test_support::wire::Wire;
-use reqwest::Response;
-use reqwest::header::{HeaderMap, HeaderName};
+use jobgate_test_support::wire::{Wire, ask, get};
 use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -88,20 +86,6 @@ fn urls(result: &Value) -> Vec<String> {
     let texts = result["content"].as_array().unwrap().iter().filter_map(|part| part["text"].as_str());
     let url = |text: &str| text.split_whitespace().find(|word| word.starts_with("http://127.")).map(str::to_owned);
     texts.filter_map(url).collect()
-}
-
-async fn get(url: &str, headers: &[(&'static str, &str)]) -> (u16, HeaderMap, Vec<u8>) {
-    ask(reqwest::Method::GET, url, headers).await
-}
-
-async fn ask(method: reqwest::Method, url: &str, headers: &[(&'static str, &str)]) -> (u16, HeaderMap, Vec<u8>) {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    let mut request = client.request(method, url);
-    for (name, value) in headers {
-        request = request.header(HeaderName::from_static(name), *value);
-    }
-    let answer: Response = request.send().await.unwrap();
-    (answer.status().as_u16(), answer.headers().clone(), answer.bytes().await.unwrap().to_vec())
 }
 
 async fn made(wire: &Wire) -> (String, Value) {

@@ -4,6 +4,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use reqwest::Method;
+use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
 use crate::wait;
@@ -189,6 +191,28 @@ impl Wire {
     pub async fn ended(&self, id: &str, limit: Duration) -> Value {
         self.task_in(id, &["completed", "failed", "cancelled"], limit).await
     }
+}
+
+/// A plain GET with these headers: status, headers and bytes.
+///
+/// # Panics
+/// When nobody answers.
+pub async fn get(url: &str, headers: &[(&'static str, &str)]) -> (u16, HeaderMap, Vec<u8>) {
+    ask(Method::GET, url, headers).await
+}
+
+/// As [`get`], with any method.
+///
+/// # Panics
+/// When nobody answers.
+pub async fn ask(method: Method, url: &str, headers: &[(&'static str, &str)]) -> (u16, HeaderMap, Vec<u8>) {
+    // A second install is refused because the first one stands.
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let client = reqwest::Client::builder().timeout(ANSWER_LIMIT).no_proxy().build().expect("an HTTP client");
+    let request = headers.iter().fold(client.request(method, url), |request, (name, value)| request.header(*name, *value));
+    let answer = request.send().await.unwrap_or_else(|error| panic!("{url}: {error}"));
+    let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+    (status, headers, answer.bytes().await.unwrap_or_else(|error| panic!("{url}: {error}")).to_vec())
 }
 
 /// The answer to request `id` in a body that is JSON or an event stream.
