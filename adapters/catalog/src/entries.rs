@@ -40,6 +40,7 @@ entries! {
     "assemblyai",
     "aws_step_functions",
     "bfl",
+    "buildbot",
     "celery_flower",
     "cog",
     "dagster",

@@ -8,6 +8,7 @@ mod argo_workflows;
 mod assemblyai;
 mod aws_step_functions;
 mod bfl;
+mod buildbot;
 mod celery_flower;
 mod cog;
 mod dagster;
