@@ -47,9 +47,9 @@ impl Exchange {
     ) -> Result<(), AdapterError> {
         let left = self.left(cx.timeout);
         for step in steps {
-            if let Some(value) = self.step(operation, left, step, context).await? {
-                context.add_step(&step.name, value);
-            }
+            // One that was not made is undefined, so that a text can say what counts instead.
+            let value = self.step(operation, left, step, context).await?;
+            context.add_step(&step.name, value.unwrap_or(Dynamic::UNDEFINED));
         }
         Ok(())
     }

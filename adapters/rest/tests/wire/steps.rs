@@ -39,6 +39,19 @@ async fn a_step_is_made_where_its_condition_holds_and_nowhere_else() {
     assert_eq!(bench.count().await, 1, "a job that has ended has no gates to ask for");
 }
 
+/// E5: a step that was not made is undefined, and texts have a default for it.
+#[tokio::test]
+async fn a_step_that_was_not_made_has_a_default() {
+    let words = with(|job| {
+        job["failure"]["steps"] = json!([{ "name": "why", "when": "word == 'broken'", "request": { "path": "/why" } }]);
+        job["failure"]["message"] = json!("{{ (steps.why | default({})).reason | default('nobody knows') }}");
+        job["status"]["rules"] = json!([{ "is": ["done"], "state": "succeeded" }, { "is": ["late"], "state": "failed" }]);
+    });
+    let bench = Bench::new(words, vec![answer(200, json!({ "status": "late" }))]).await;
+    let JobState::Failed(failure) = bench.poll(&JobRef::new("7")).await.unwrap().state else { panic!("it failed") };
+    assert_eq!((failure.message.as_str(), bench.count().await), ("nobody knows", 1));
+}
+
 /// What a step meets is what the look meets.
 #[tokio::test]
 async fn a_step_that_fails_is_a_failed_look() {
