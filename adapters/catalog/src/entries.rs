@@ -61,4 +61,5 @@ entries! {
     "runpod",
     "runway",
     "stability",
+    "temporal",
 }

@@ -29,3 +29,4 @@ mod replicate;
 mod runpod;
 mod runway;
 mod stability;
+mod temporal;
