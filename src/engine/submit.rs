@@ -120,6 +120,10 @@ impl Core {
             return match turn.run(Operation::Find, adapter.find(&context, &task.submit_key)).await {
                 Ok(Some(job)) => self.found(runtime, task, job).await,
                 Ok(None) => self.not_found(runtime, task, pass).await,
+                // The provider may have forgotten the job, and will not remember it later.
+                Err(error) if error.kind() == ErrorKind::OutcomeUnknown && !task.is_ended() => {
+                    self.at(task, vec![(TaskEvent::Faulted(unknown_outcome(task, Some(&error))), Cause::Recovery)]).await
+                }
                 Err(error) if error.kind() == ErrorKind::RateLimited => Ok(Then::Later(self.paused(task, self.after(&error)))),
                 Err(error) if task.is_ended() => {
                     self.owed(task, asked(&error), vec![(TaskEvent::CancelFailed(fault(&error)), Cause::Recovery)]).await

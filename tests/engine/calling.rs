@@ -107,6 +107,20 @@ async fn a_refused_job_is_the_tools_own_error() {
     assert_eq!(rig.fake.calls(Operation::Submit).len(), 2);
 }
 
+/// C4: a provider that may have forgotten the job by its key proves nothing: no second submit, and the task says that nobody knows.
+#[tokio::test]
+async fn a_provider_that_may_have_forgotten_the_job_is_no_proof() {
+    let rig = Rig::started().await;
+    rig.fake.state().capabilities.idempotent_submit = false;
+    rig.fake.trouble(Operation::Submit, [Trouble::Fail(ErrorKind::OutcomeUnknown, Retry::Backoff)]);
+    rig.fake.trouble(Operation::Find, [Trouble::Fail(ErrorKind::OutcomeUnknown, Retry::Backoff)]);
+    let task = rig.task(1).await;
+    rig.advance(HOUR).await;
+    let (category, message) = failure(&rig.get(&task.id).await);
+    assert!(category == "unknown_outcome" && message.contains("look there before you try again"), "{category}: {message}");
+    assert_eq!((rig.fake.calls(Operation::Submit).len(), rig.fake.calls(Operation::Find).len()), (1, 1));
+}
+
 /// A slow provider does not hold the caller for longer than `submit_wait`, and a connection that is cut cancels nothing.
 #[tokio::test]
 async fn a_slow_provider_holds_nobody_up() {

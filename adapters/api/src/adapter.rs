@@ -26,7 +26,8 @@ pub trait Adapter: fmt::Debug + Send + Sync + 'static {
     /// Starts one job. Where `idempotent_submit` is claimed, a repeated key gives the first job (clause C4).
     async fn submit(&self, cx: &CallContext, request: SubmitRequest) -> Result<Submitted, AdapterError>;
 
-    /// Looks for the job that an earlier submit with this key started; `None` means the provider is sure there is none.
+    /// Looks for the job that an earlier submit with this key started; `None` means the provider is sure there is none. One that may have
+    /// forgotten it answers with [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown).
     async fn find(&self, cx: &CallContext, key: &IdempotencyKey) -> Result<Option<JobRef>, AdapterError>;
 
     /// Looks at one job. Never changes it. A job that the provider does not know is `ErrorKind::NotFound` (clause C6).

@@ -102,7 +102,9 @@ impl Said<'_> {
             let looked = self.request(&find["request"]);
             let by = find["match"].as_str().map(|by| format!("; the job is the one where `{by}`")).unwrap_or_default();
             let pages = pages(&find["pages"]);
-            self.say(format!("When the answer to the start is lost, the job is looked for: {looked}{pages}{by}."));
+            let unsure = find["unsure"].as_str().map(|when| format!("; where `{when}`, nobody knows of one that is not found"));
+            let unsure = unsure.unwrap_or_default();
+            self.say(format!("When the answer to the start is lost, the job is looked for: {looked}{pages}{by}{unsure}."));
         } else if job["idempotent"] == true {
             self.say("When the answer to the start is lost, the same request is made again: the API then gives the first job.");
         } else {

@@ -1,6 +1,6 @@
 //! Looking for the job of an earlier submit: by its key or tag, or in a list whose elements are compared.
 
-use jobgate_adapter_api::{AdapterError, CallContext, JobRef, Operation};
+use jobgate_adapter_api::{AdapterError, CallContext, ErrorKind, JobRef, Operation};
 
 use crate::exchange::Exchange;
 use crate::language::{Context, Faulty};
@@ -23,7 +23,8 @@ impl Exchange {
         let asked = Asked { request: &plan.request, reading: &plan.reading, missing: &plan.not_found };
         let Some(list) = &plan.list else {
             let there = self.answer_to(FIND, left, asked, &mut context).await?.is_some();
-            return if there { self.job(FIND, &plan.job, &context) } else { Ok(None) };
+            let found = if there { self.job(FIND, &plan.job, &context)? } else { None };
+            return self.believed(plan, found, &context);
         };
         let items = match &list.pages {
             Some(pages) => {
@@ -58,7 +59,16 @@ impl Exchange {
                 Some(_) | None => found = Some(job),
             }
         }
-        Ok(found)
+        self.believed(plan, found, &context)
+    }
+
+    /// That there is none is no news of a provider that may have forgotten it.
+    fn believed(&self, plan: &FindPlan, found: Option<JobRef>, context: &Context) -> Result<Option<JobRef>, AdapterError> {
+        let Some(unsure) = plan.unsure.as_ref().filter(|_| found.is_none()) else { return Ok(found) };
+        if self.plan.engine.holds(unsure, context).map_err(|faulty| self.lacks(FIND, &faulty))? {
+            return Err(AdapterError::new(ErrorKind::OutcomeUnknown, FIND, "it may have forgotten the job"));
+        }
+        Ok(None)
     }
 
     /// Asks for more about an element; whether it can be the job at all.

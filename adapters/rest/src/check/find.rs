@@ -13,6 +13,7 @@ use crate::words::{Detail, Find};
 pub(super) fn find(checker: &mut Checker<'_>, place: &Place, words: &Find, scope: &Scope) -> Option<FindPlan> {
     let request = request::check(checker, &place.key("request"), &words.request, scope);
     let mut of_job = scope.clone().with_answer();
+    let unsure = transpose(words.unsure.as_ref().map(|source| checker.condition(&place.key("unsure"), source, &of_job)));
     let mut request = request?;
     let list = transpose(list(checker, place, words, &mut request, scope));
     if words.items.is_some() {
@@ -22,7 +23,7 @@ pub(super) fn find(checker: &mut Checker<'_>, place: &Place, words: &Find, scope
         of_job = of_job.with("detail");
     }
     let job = submit::names(checker, &place.key("job"), &words.job, &of_job)?;
-    let list = list?;
+    let (list, unsure) = (list?, unsure?);
     let uses_key = request.uses("key") || job.uses("key") || list.as_ref().is_some_and(|list| list.uses("key"));
     if !uses_key {
         let hint = if list.is_some() { "match: item.name == key" } else { "query: { tag: \"{{ key }}\" }" };
@@ -30,7 +31,7 @@ pub(super) fn find(checker: &mut Checker<'_>, place: &Place, words: &Find, scope
         checker.issues.add_with_hint(place.clone(), message, hint);
     }
     let reading = reading(&words.accept, |name| job.uses(name) || (list.is_some() && name == "body"));
-    Some(FindPlan { request, reading, not_found: words.not_found.clone(), list, job })
+    Some(FindPlan { request, reading, not_found: words.not_found.clone(), list, unsure, job })
 }
 
 /// `None` where the answer is no list.

@@ -11,6 +11,8 @@ pub(crate) struct FindPlan {
     pub(crate) not_found: Codes,
     /// Where the answer is a list whose elements are compared.
     pub(crate) list: Option<ListPlan>,
+    /// When the provider may have forgotten the job.
+    pub(crate) unsure: Option<Condition>,
     pub(crate) job: NamesPlan,
 }
 

@@ -29,6 +29,9 @@ pub struct Find {
     pub matches: Option<String>,
     /// With `items`: what is asked about each element, where the list does not say enough.
     pub detail: Option<Detail>,
+    /// When it says nothing that none was found, as the provider has forgotten jobs of that age: an expression without braces. Then nobody
+    /// knows whether a job was started, and the task ends with a sentence that says so. Without it: what is not found was never started.
+    pub unsure: Option<String>,
     /// Where the answer names the job; with `items` it knows `item`. An id that is undefined, null or empty means that there is none.
     pub job: Names,
 }

@@ -84,6 +84,25 @@ async fn two_jobs_that_match_are_an_error() {
     assert_eq!(found.unwrap().unwrap().id(), "5");
 }
 
+/// C4, D4: of a provider that may have forgotten the job nobody knows that it was never started; one that is found is found.
+#[tokio::test]
+async fn a_provider_that_forgets_is_no_proof() {
+    let old = "(now | epoch_seconds) - (started_at | epoch_seconds) >= 300";
+    for (unsure, listed_there, wanted) in [
+        ("true", false, Err(ErrorKind::OutcomeUnknown)),
+        ("true", true, Ok(true)),
+        ("false", false, Ok(false)),
+        (old, false, Err(ErrorKind::OutcomeUnknown)),
+        ("body.runs | length == 0", false, Err(ErrorKind::OutcomeUnknown)),
+    ] {
+        let mut find_words = listed();
+        find_words["unsure"] = json!(unsure);
+        let runs = if listed_there { vec![run(5, KEY, 75)] } else { Vec::new() };
+        let (found, _) = find(finding(find_words), pages(runs)).await;
+        assert_eq!(found.map(|job| job.is_some()).map_err(|error| error.kind()), wanted, "{unsure}");
+    }
+}
+
 /// Jobs of which the list does not say enough.
 fn detailed() -> Value {
     json!({
