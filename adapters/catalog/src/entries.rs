@@ -60,6 +60,7 @@ entries! {
     "replicate",
     "runpod",
     "runway",
+    "slurm",
     "stability",
     "temporal",
 }

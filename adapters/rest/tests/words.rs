@@ -368,7 +368,6 @@ fn check_document(name: &str, text: &str) {
 #[test]
 fn the_examples_have_no_issue() {
     check_document("restate.yaml", include_str!("../../../examples/restate.yaml"));
-    check_document("slurm.yaml", include_str!("../../../examples/slurm.yaml"));
 }
 
 /// A look that can only show a loss is enough where deliveries tell of the end.

@@ -28,5 +28,6 @@ mod ray_jobs;
 mod replicate;
 mod runpod;
 mod runway;
+mod slurm;
 mod stability;
 mod temporal;

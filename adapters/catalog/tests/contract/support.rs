@@ -192,8 +192,12 @@ impl Played {
 
     /// Looks for the job of the key that every submit here has.
     pub(crate) async fn find(&self, tool: &str) -> Result<Option<JobRef>, AdapterError> {
-        let cx = self.context(tool);
-        self.adapter.find(&cx, &cx.key).await
+        self.find_as(&self.context(tool)).await
+    }
+
+    /// Looks for the job of another key, or at another time.
+    pub(crate) async fn find_as(&self, cx: &CallContext) -> Result<Option<JobRef>, AdapterError> {
+        self.adapter.find(cx, &cx.key).await
     }
 }
 
