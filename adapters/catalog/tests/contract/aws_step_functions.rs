@@ -19,7 +19,7 @@ async fn executions() -> HttpRig {
         .case(Scenario::Fails, Case::new("execution", of("fail")).expecting("input asked for failure"))
         .case(Scenario::RunsLong, Case::new("execution", of("slow")))
         .case(Scenario::UnknownWord, Case::new("execution", of("odd")).expecting("HIBERNATING"))
-        .without(Scenario::WaitsForPerson, "who holds the task token answers there")
+        .case(Scenario::WaitsForPerson, Case::new("execution", of("ask")).answering(json!({ "approved": true })))
 }
 
 adapter_contract!(executions().await);
@@ -61,4 +61,31 @@ async fn a_running_execution_names_its_state() {
     let job = played.start("execution", of("timeout")).await;
     let JobState::Failed(failure) = played.end("execution", &job).await.state else { panic!("it timed out") };
     assert_eq!((failure.message.as_str(), failure.code.as_deref()), ("the execution timed out", Some("TIMED_OUT")));
+}
+
+/// E5, G3: a token that was handed out with a question is a question here, and nobody sees the token; programs are left alone.
+#[tokio::test]
+async fn a_task_token_with_a_question_asks() {
+    let played = Played::of("aws_step_functions").await;
+    let job = played.start("execution", of("ask")).await;
+    let seen = played.look("execution", &job).await.unwrap();
+    assert!(!format!("{seen:?}").contains("AQCEAAAA"), "the token is shown: {seen:?}");
+    let JobState::InputRequired(questions) = seen.state else { panic!("it asks") };
+    let [question] = &questions[..] else { panic!("it asks once: {questions:?}") };
+    assert_eq!((question.key.as_str(), question.message.as_str()), ("task-3", "Ship it?"));
+    let job = played.start("execution", of("worker")).await;
+    assert!(matches!(played.look("execution", &job).await.unwrap().state, JobState::Running), "a program is waited for");
+}
+
+/// E7: an execution that is redriven is said to be; the first look knows how often it had been.
+#[tokio::test]
+async fn a_redrive_is_seen() {
+    let played = Played::of("aws_step_functions").await;
+    let job = played.start("execution", of("again")).await;
+    let seen = played.look("execution", &job).await.unwrap();
+    assert_eq!(seen.message.as_deref(), Some("Sleep"));
+    let job = seen.learned.iter().fold(job, |job, (name, value)| job.with(name, value));
+    let seen = played.look("execution", &job).await.unwrap();
+    assert!(matches!(seen.state, JobState::Running) && seen.message.as_deref() == Some("Redriven: Sleep"), "{seen:?}");
+    assert!(matches!(played.end("execution", &job).await.state, JobState::Succeeded(_)));
 }
