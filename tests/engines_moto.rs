@@ -6,11 +6,11 @@
 use std::fs;
 use std::time::Duration;
 
+use jobgate_test_support::amazon::{Amazon, signed_for, topic_arn};
 use jobgate_test_support::engine::Engine;
 use jobgate_test_support::gateway::{Gateway, Setup};
 use jobgate_test_support::relay::{Relay, Seen, Way};
 use jobgate_test_support::wait;
-use jobgate_test_support::wire::Wire;
 use serde_json::{Value, json};
 
 /// Jobs are looked at every ten minutes, so whatever happens earlier was told.
@@ -125,7 +125,7 @@ async fn notifications_of_sns_are_verified_and_taken() {
     let folder = tempfile::tempdir().unwrap();
     let setup = Setup::new(env!("CARGO_BIN_EXE_jobgate"), folder.path()).env("AWS_AUTHORIZATION", &signed_for("states"));
     let (calls, hooks) = (Relay::before(engine.port()).await, Relay::before(setup.port()).await);
-    let amazon = Amazon { port: engine.port(), wire: Wire::new(engine.ready_line()) };
+    let amazon = Amazon::new(&engine);
 
     // Whose certificate it is, is known from one message; moto makes a key for each subscription.
     hooks.rule(|_, _| Way::Refuse(200));
@@ -209,15 +209,13 @@ async fn call(gateway: &Gateway, name: &str, fail: bool) -> Value {
 /// Longest wait for one machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
-const TOPICS: &str = "arn:aws:sns:us-east-1:123456789012";
-
 /// Waits two seconds, says how it went, and ends so.
 fn greet() -> Value {
     let tell = |said: Value, next: &str| {
         json!({
             "Type": "Task",
             "Resource": "arn:aws:states:::sns:publish",
-            "Parameters": { "TopicArn": format!("{TOPICS}:told"), "Message": said },
+            "Parameters": { "TopicArn": topic_arn("told"), "Message": said },
             "ResultPath": null,
             "Next": next,
         })
@@ -268,7 +266,7 @@ fn ask() -> Value {
                 "Type": "Task",
                 "Resource": "arn:aws:states:::sns:publish.waitForTaskToken",
                 "Parameters": {
-                    "TopicArn": format!("{TOPICS}:hinted"),
+                    "TopicArn": topic_arn("hinted"),
                     "Message": {
                         "executionArn.$": "$$.Execution.Id",
                         "question.$": "$.question",
@@ -279,66 +277,4 @@ fn ask() -> Value {
             },
         },
     })
-}
-
-/// What moto reads of a signature: which service it is for.
-fn signed_for(service: &str) -> String {
-    format!("AWS4-HMAC-SHA256 Credential=test/20261130/us-east-1/{service}/aws4_request, SignedHeaders=host, Signature=0")
-}
-
-/// The engine itself, asked past the gateway.
-struct Amazon {
-    port: u16,
-    wire: Wire,
-}
-
-impl Amazon {
-    async fn subscribe(&self, topic: &str, endpoint: &str) {
-        self.sns(&[("Action", "CreateTopic"), ("Name", topic)]).await;
-        let arn = format!("{TOPICS}:{topic}");
-        self.sns(&[("Action", "Subscribe"), ("TopicArn", &arn), ("Protocol", "http"), ("Endpoint", endpoint)]).await;
-    }
-
-    async fn publish(&self, topic: &str, message: &str) {
-        let arn = format!("{TOPICS}:{topic}");
-        self.sns(&[("Action", "Publish"), ("TopicArn", &arn), ("Message", message)]).await;
-    }
-
-    async fn sns(&self, words: &[(&str, &str)]) {
-        let words = words.iter().chain(&[("Version", "2010-03-31")]);
-        let url = reqwest::Url::parse_with_params(&format!("http://127.0.0.1:{}/", self.port), words).unwrap();
-        let (status, answer) = self.wire.read(url.as_str(), &[("authorization", &signed_for("sns"))]).await;
-        assert_eq!(status, 200, "{url}: {answer}");
-    }
-
-    /// The certificate that `https://sns.us-east-1.amazonaws.com/NAME` stands for.
-    async fn certificate(&self, name: &str) -> String {
-        let url = format!("http://127.0.0.1:{}/{name}", self.port);
-        let (status, pem) = self.wire.read(&url, &[("authorization", &signed_for("sns"))]).await;
-        assert!(status == 200 && pem.starts_with("-----BEGIN CERTIFICATE-----"), "{status}: {pem}");
-        pem
-    }
-
-    async fn states(&self, operation: &str, body: Value) -> Value {
-        let (target, signed) = (format!("AWSStepFunctions.{operation}"), signed_for("states"));
-        let kind = "application/x-amz-json-1.0";
-        let headers = [("x-amz-target", target.as_str()), ("authorization", &signed), ("content-type", kind)];
-        let (status, answer) = self.wire.plain("POST", &format!("http://127.0.0.1:{}/", self.port), &headers, Some(body)).await;
-        assert_eq!(status, 200, "{answer}");
-        answer
-    }
-
-    async fn machine(&self, name: &str, definition: &Value) {
-        let role = "arn:aws:iam::123456789012:role/states";
-        self.states("CreateStateMachine", json!({ "name": name, "definition": definition.to_string(), "roleArn": role })).await;
-    }
-
-    /// The only execution of a machine.
-    async fn execution(&self, machine: &str) -> String {
-        let arn = format!("arn:aws:states:us-east-1:123456789012:stateMachine:{machine}");
-        let answer = self.states("ListExecutions", json!({ "stateMachineArn": arn })).await;
-        let executions = answer["executions"].as_array().unwrap();
-        assert_eq!(executions.len(), 1, "{answer}");
-        executions[0]["executionArn"].as_str().unwrap().to_owned()
-    }
 }

@@ -4,6 +4,7 @@
 //! A crate rather than a module that every test file includes: it is compiled once, and what a single test file does not use
 //! is no dead code.
 
+pub mod amazon;
 pub mod caller;
 pub mod engine;
 pub mod events;
