@@ -1,11 +1,13 @@
 //! Which adapters this build knows. A value, not a global: a test or an embedding program makes its own.
 
+use std::sync::Arc;
+
 use jobgate_adapter_api::{AdapterFactory, Issues};
 
-/// Adapter kinds by name.
-#[derive(Debug, Default)]
+/// Adapter kinds by name. Cheap to clone.
+#[derive(Clone, Debug, Default)]
 pub struct Registry {
-    factories: Vec<Box<dyn AdapterFactory>>,
+    factories: Vec<Arc<dyn AdapterFactory>>,
 }
 
 impl Registry {
@@ -30,7 +32,8 @@ impl Registry {
 
     /// With one more adapter; of two with the same kind, the later one counts.
     #[must_use]
-    pub fn with(mut self, factory: Box<dyn AdapterFactory>) -> Self {
+    pub fn with(mut self, factory: impl Into<Arc<dyn AdapterFactory>>) -> Self {
+        let factory = factory.into();
         self.factories.retain(|known| known.kind() != factory.kind());
         self.factories.push(factory);
         self.factories.sort_by(|one, other| one.kind().cmp(other.kind()));
@@ -48,6 +51,12 @@ impl Registry {
     #[must_use]
     pub fn get(&self, kind: &str) -> Option<&dyn AdapterFactory> {
         self.iter().find(|factory| factory.kind() == kind)
+    }
+
+    /// The same, for those who keep it.
+    #[must_use]
+    pub fn shared(&self, kind: &str) -> Option<Arc<dyn AdapterFactory>> {
+        self.factories.iter().find(|factory| factory.kind() == kind).cloned()
     }
 
     /// All of them, in the order of their kinds.
@@ -70,6 +79,15 @@ pub fn entry(name: &str, words: serde_json::Value) -> Result<Box<dyn AdapterFact
         issues.add(jobgate_adapter_api::Place::root(), "this program was built without the catalog, so it reads no entries");
         Err(issues)
     }
+}
+
+/// The JSON Schema of such a file; `None` where this build has no catalog.
+#[must_use]
+pub fn entry_schema() -> Option<serde_json::Value> {
+    #[cfg(feature = "adapter-catalog")]
+    return Some(jobgate_adapter_catalog::schema());
+    #[cfg(not(feature = "adapter-catalog"))]
+    None
 }
 
 /// A whole configuration that needs nothing installed: what the gateway serves when it is given none.

@@ -99,8 +99,64 @@ tools:
     let (code, _, err) = said(folder.path(), &["adapter", "explain", "adapter.yaml"]);
     assert!(code == 2 && err.contains("adapter.yaml:9:") && err.contains("`setting:tokn` names no secret setting"), "{err}");
 
+    // What `check` would refuse is refused here, too, in the same words.
+    let wrong = format!("{entry}  print:\n    description: Prints.\n    {input}{job}");
+    let wrong = wrong.replace("headers: {", "haeders: {").replace("    input:", "    taks: { gone_grace: 1m }\n    input:");
+    write("adapter.yaml", &wrong);
+    write("jobgate.yaml", "providers: { press: { adapter: ./adapter.yaml, token: \"env:PRESS\" } }\n");
+    let problems = [
+        "adapter.yaml:13:5: tools.print.taks: unknown key `taks`\n  hint: did you mean `task`?",
+        "adapter.yaml:17:33: tools.print.job.submit.request.haeders: unknown key `haeders`\n  hint: did you mean `headers`?",
+    ];
+    for words in
+        [&["adapter", "explain", "adapter.yaml"][..], &["adapter", "explain", "jobgate.yaml"], &["check", "jobgate.yaml"]]
+    {
+        let (code, _, err) = said(folder.path(), words);
+        assert!(code == 2 && problems.iter().all(|problem| err.contains(problem)), "{words:?}: {err}");
+    }
+
     // And one of the catalog by its name.
     let (code, out, _) = said(folder.path(), &["adapter", "explain", "replicate"]);
     assert_eq!(code, 0);
     assert!(out.contains("To start a job: POST https://api.replicate.com/v1/predictions with"), "{out}");
+}
+
+/// The adapter file of the catalog's README is one.
+#[test]
+fn the_adapter_file_that_the_documents_show_is_right() {
+    let readme = std::fs::read_to_string(root().join("adapters/catalog/README.md")).unwrap();
+    let block = readme.split("```yaml\n").find(|block| block.starts_with("# press.yaml\n")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("press.yaml"), block.split("```").next().unwrap()).unwrap();
+    let config = "providers: { press: { adapter: ./press.yaml, token: \"env:PRESS_TOKEN\" } }\n";
+    std::fs::write(folder.path().join("jobgate.yaml"), config).unwrap();
+    let (code, out, err) = said(folder.path(), &["check"]);
+    assert!(code == 0 && out.contains("1 provider and 1 tool"), "{out}{err}");
+}
+
+/// An adapter file is named where a kind is: it is listed with a configuration's kinds, and shown.
+#[test]
+fn adapter_files_are_kinds() {
+    let folder = root().join("tests/config");
+    let (code, out, err) = said(&root(), &["adapter", "list", "tests/config/adapters/press.yaml"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.lines().any(|line| line.starts_with("tests/config/adapters/press.yaml ") && line.ends_with(" Prints.")), "{out}");
+    let file = tempfile::tempdir().unwrap();
+    let config = file.path().join("jobgate.yaml");
+    std::fs::copy(folder.join("adapters/press.yaml"), file.path().join("press.yaml")).unwrap();
+    std::fs::write(&config, "providers: { press: { adapter: ./press.yaml, token: \"env:PRESS_TOKEN\" } }\n").unwrap();
+    let (code, out, err) = said(file.path(), &["adapter", "list", "jobgate.yaml"]);
+    assert!(code == 0 && out.lines().any(|line| line.starts_with("./press.yaml ")), "{out}{err}");
+    let (code, out, err) = said(file.path(), &["adapter", "show", "./press.yaml"]);
+    assert!(code == 0 && out.contains("token: A token.") && out.contains("text (required)"), "{out}{err}");
+    // What it prints at the end is a configuration.
+    std::fs::write(&config, out.split_once("\nproviders:").map(|(_, rest)| format!("providers:{rest}")).unwrap()).unwrap();
+    let (code, _, err) = said(file.path(), &["check"]);
+    assert_eq!(code, 0, "{err}");
+    let (code, out, err) = said(file.path(), &["adapter", "explain", "jobgate.yaml", "my_tool"]);
+    assert!(code == 0 && out.contains("POST https://press.example.com/v2/jobs"), "{out}{err}");
+    let (code, _, err) = said(file.path(), &["adapter", "show", "jobgate.yaml"]);
+    assert!(code == 2 && err.contains("is a configuration and no adapter file"), "{err}");
+    let (code, _, err) = said(file.path(), &["adapter", "explain", "replicat"]);
+    assert!(code == 2 && err.contains("replicate"), "{err}");
 }

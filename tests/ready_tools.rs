@@ -74,3 +74,44 @@ async fn a_provider_without_tools_offers_its_own() {
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("https://files.example.com/a.webp"), "{text}");
 }
+
+/// A provider section may name an adapter file beside the configuration, and is then like one of the catalog's.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_adapter_file_is_a_kind_of_its_own() {
+    let (folder, provider) = (tempfile::tempdir().unwrap(), provider().await);
+    let entry = r#"
+title: Painter
+about: Paints.
+facts: https://painter.example.com/docs
+as_of: API v1
+settings:
+  token: { secret: true, description: A token., example: "env:PAINTER_TOKEN" }
+  base_url: { description: Where the API is., example: "https://painter.example.com/v1" }
+provider: { base_url: "{{ settings.base_url }}", auth: { bearer: "setting:token" } }
+tools:
+  paint:
+    description: Paints a picture from a description.
+    input: { type: object, properties: { prompt: { type: string } }, required: [prompt] }
+    task: { poll: { initial: 50ms } }
+    job:
+      submit: { request: { path: /predictions, body: { prompt: "{{ args.prompt }}" } }, accept: [201], job: { id: "{{ body.id }}" } }
+      status:
+        request: { path: "/predictions/{{ job.id }}" }
+        word: "{{ body.status }}"
+        rules: [{ is: [starting], state: running }, { is: [succeeded], state: succeeded }]
+      result: { text: "{{ body.output }}" }
+"#;
+    std::fs::create_dir(folder.path().join("adapters")).unwrap();
+    std::fs::write(folder.path().join("adapters/painter.yaml"), entry).unwrap();
+    let file = folder.path().join("jobgate.yaml");
+    let url = format!("{}/v1", provider.uri());
+    let section = format!("{{ adapter: ./adapters/painter.yaml, token: env:ART_TOKEN, base_url: \"{url}\" }}");
+    std::fs::write(&file, format!("providers:\n  art: {section}\n")).unwrap();
+    let setup = Setup::new(env!("CARGO_BIN_EXE_jobgate"), folder.path()).config(&file).env("ART_TOKEN", "secret-7f31");
+    let _gateway = setup.start().await;
+    let (code, text) = said(setup.command(&["call", "art_paint", "--arg", "prompt=a lighthouse", "--url", &setup.url()]));
+    assert!(code == 0 && text.contains("https://files.example.com/a.webp"), "{code}: {text}");
+    let sent = provider.received_requests().await.unwrap();
+    assert_eq!(sent[0].body_json::<Value>().unwrap(), json!({ "prompt": "a lighthouse" }));
+    assert_eq!(sent[0].headers["authorization"], "Bearer secret-7f31");
+}

@@ -14,7 +14,7 @@ pub(super) fn arguments(schema: &Value, pairs: &[String], json: Option<&str>) ->
             Ok(_) => return Err(Failure::usage("--json takes an object, for example '{\"name\": \"Ada\"}'")),
             Err(error) => return Err(Failure::usage(format!("--json is no JSON: {error}"))),
         },
-        None => pairs.iter().map(|pair| typed_pair(schema, pair)).collect::<Result<_, _>>()?,
+        None => pairs.iter().map(|pair| typed_pair(schema, pair, "argument")).collect::<Result<_, _>>()?,
     };
     let value = Value::Object(arguments);
     // A schema that this program cannot use is the gateway's business; it checks the arguments itself.
@@ -27,9 +27,9 @@ pub(super) fn arguments(schema: &Value, pairs: &[String], json: Option<&str>) ->
     }
 }
 
-/// One `name=value` or `name:=json`.
-fn typed_pair(schema: &Value, pair: &str) -> Result<(String, Value), Failure> {
-    let wrong = || Failure::usage(format!("`{pair}` is no argument: write NAME=VALUE, or NAME:=JSON"));
+/// One `name=value` or `name:=json`, which is a `what`.
+pub(super) fn typed_pair(schema: &Value, pair: &str, what: &str) -> Result<(String, Value), Failure> {
+    let wrong = || Failure::usage(format!("`{pair}` is no {what}: write NAME=VALUE, or NAME:=JSON"));
     let (name, text) = pair.split_once('=').ok_or_else(wrong)?;
     if let Some(name) = name.strip_suffix(':') {
         let value = serde_json::from_str(text).map_err(|error| Failure::usage(format!("`{name}:=` takes JSON: {error}")))?;

@@ -4,11 +4,13 @@ use std::fmt;
 
 use jobgate_adapter_api::{Issues, Place};
 
-use super::yaml::{Document, Spot};
+use super::yaml::{Document, Spot, SyntaxError};
 
 /// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
+    /// The file that it is in, where that is another than the configuration.
+    pub file: Option<String>,
     /// Line in the file, from 1.
     pub line: usize,
     /// Column in the line, from 1, in characters.
@@ -23,14 +25,26 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     pub(super) fn at(spot: Spot, place: &Place, message: impl Into<String>, hint: Option<String>) -> Self {
-        Self { line: spot.line, column: spot.column, path: place.to_string(), message: message.into(), hint }
+        Self { file: None, line: spot.line, column: spot.column, path: place.to_string(), message: message.into(), hint }
+    }
+
+    /// The same, of another file than the configuration.
+    pub(super) fn in_file(self, file: &str) -> Self {
+        Self { file: Some(file.to_owned()), ..self }
     }
 }
 
-/// All problems of one file, in the order of the file. `Display` is the page that people read.
+impl From<SyntaxError> for Diagnostic {
+    fn from(error: SyntaxError) -> Self {
+        let hint = error.hint.map(str::to_owned);
+        Self::at(error.spot, &Place::root(), format!("this is no YAML: {}", error.message), hint)
+    }
+}
+
+/// All problems of a configuration, in the order of the file, and then those of its adapter files. `Display` is the page that people read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Diagnostics {
-    /// The file's name, as the user gave it.
+    /// The configuration's name, as the user gave it.
     pub file: String,
     /// The problems; at least one.
     pub list: Vec<Diagnostic>,
@@ -38,7 +52,7 @@ pub struct Diagnostics {
 
 impl Diagnostics {
     pub(super) fn new(file: &str, mut list: Vec<Diagnostic>) -> Self {
-        list.sort_by_key(|problem| (problem.line, problem.column));
+        list.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
         list.dedup();
         Self { file: file.to_owned(), list }
     }
@@ -74,7 +88,8 @@ impl fmt::Display for Warnings {
 
 impl Diagnostic {
     fn write(&self, f: &mut fmt::Formatter<'_>, file: &str, kind: &str) -> fmt::Result {
-        let Self { line, column, path, message, hint } = self;
+        let Self { file: own, line, column, path, message, hint } = self;
+        let file = own.as_deref().unwrap_or(file);
         write!(f, "{file}:{line}:{column}: {kind}")?;
         if !path.is_empty() {
             write!(f, "{path}: ")?;
@@ -103,4 +118,16 @@ impl fmt::Display for Diagnostics {
 /// The places of `issues` looked up in the text.
 pub(super) fn located(document: &Document, issues: Issues) -> impl Iterator<Item = Diagnostic> {
     issues.into_iter().map(|issue| Diagnostic::at(document.spot(&issue.place), &issue.place, issue.message, issue.hint))
+}
+
+/// A problem of a configuration that only building it shows, placed in the file it came from.
+///
+/// `text` is what [`load`] was given.
+#[must_use]
+pub fn locate(text: &str, file: &str, issues: Issues) -> Diagnostics {
+    let list = match Document::read(text, &mut Vec::new()) {
+        Ok(document) => located(&document, issues).collect(),
+        Err(_) => issues.into_iter().map(|issue| Diagnostic::at(Spot::START, &issue.place, issue.message, issue.hint)).collect(),
+    };
+    Diagnostics::new(file, list)
 }

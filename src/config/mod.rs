@@ -5,6 +5,7 @@ mod diagnostic;
 mod fixed;
 mod limits;
 mod offer;
+mod own;
 mod schema;
 mod settings;
 mod store;
@@ -14,6 +15,7 @@ mod webhook;
 mod words;
 mod yaml;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,9 +24,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 pub use auth::{Auth, TokenSettings, check_name};
-pub use diagnostic::{Diagnostic, Diagnostics, Warnings};
+pub use diagnostic::{Diagnostic, Diagnostics, Warnings, locate};
 pub use limits::Limits;
-pub use offer::entry;
+pub use own::{entry, names_file};
 pub use schema::schema;
 pub use settings::{ServerSettings, StoreSettings};
 pub use webhook::{CheckedWebhook, KeySetSource, NamedSecret, WebhookSecret, WebhookTrust};
@@ -39,7 +41,7 @@ use schema::{Schemas, is_common_word, kinds, provider_definition};
 use store::StoreWords;
 use structure::{Section, choice};
 use words::{ProviderWords, ServerWords, ToolWords};
-use yaml::{Document, Spot};
+use yaml::Document;
 
 /// A configuration without problems: everything but secrets, network and disk is known to fit.
 #[derive(Debug)]
@@ -58,6 +60,8 @@ pub struct Checked {
     pub tools: Vec<Tool>,
     /// What is allowed and yet seldom meant.
     pub warnings: Warnings,
+    /// The kinds that it may name: those that there are anyway, and its adapter files.
+    pub kinds: Registry,
 }
 
 /// A provider section without problems.
@@ -81,7 +85,8 @@ pub struct CheckedProvider {
     pub place: Place,
 }
 
-/// Reads and checks `text`, which is in the file that the user calls `file`. Pure: no network, no secrets, no environment.
+/// Reads and checks `text`, which is in the file that the user calls `file`. No network, no secrets, no environment, and no file but the
+/// adapter files that it names.
 ///
 /// # Errors
 /// All problems at once, each with its place.
@@ -90,17 +95,17 @@ pub fn load(text: &str, file: &str, registry: &Registry) -> Result<Checked, Diag
     let document = match Document::read(text, &mut problems) {
         Ok(document) => document,
         Err(error) => {
-            let hint = error.hint.map(str::to_owned);
-            let problem = Diagnostic::at(error.spot, &Place::root(), format!("this is no YAML: {}", error.message), hint);
-            return Err(Diagnostics::new(file, vec![problem]));
+            return Err(Diagnostics::new(file, vec![error.into()]));
         }
     };
-    let schemas = Schemas::of(registry);
     let base = Path::new(file).parent().unwrap_or(Path::new(""));
+    let own::Files { registry, unusable } = own::files(&document, base, registry, &mut problems);
+    let schemas = Schemas::of(&registry);
     let mut loader = Loader {
         document: &document,
         schemas: &schemas,
-        registry,
+        registry: &registry,
+        unusable: &unusable,
         base,
         problems,
         issues: Issues::new(),
@@ -121,6 +126,8 @@ struct Loader<'a> {
     document: &'a Document,
     schemas: &'a Schemas,
     registry: &'a Registry,
+    /// Adapter files that could not be read, or are wrong; that is told.
+    unusable: &'a BTreeSet<String>,
     base: &'a Path,
     problems: Vec<Diagnostic>,
     issues: Issues,
@@ -143,7 +150,7 @@ impl<'a> Loader<'a> {
         let of_root = |key: &str| self.document.value[key].as_object().unwrap_or(&no_sections);
         let (provider_sections, tool_sections) = (of_root("providers"), of_root("tools"));
         let sections = self.tool_sections(provider_sections, tool_sections);
-        self.structure(self.schemas.shallow_root(!sections.is_empty()), &root, value);
+        self.structure(self.schemas.shallow_root(!sections.is_empty() || !self.unusable.is_empty()), &root, value);
         let auth = self.auth(&root.key("auth"), &sections);
         let server = self.section::<ServerWords>("server", "Server").unwrap_or_default();
         // Where `auth` is wrong it was meant.
@@ -155,7 +162,7 @@ impl<'a> Loader<'a> {
         let limits = Limits::from_words(limits, &root.key("limits"), &mut self.issues);
 
         let mut tools = Vec::new();
-        let mut by_provider: std::collections::BTreeMap<&str, Jobs> =
+        let mut by_provider: BTreeMap<&str, Jobs> =
             provider_sections.keys().map(|name| (name.as_str(), Jobs { complete: true, ..Jobs::default() })).collect();
         for ToolSection { name, place, words: section, kind } in &sections {
             let job_fits = self.job(kind.as_deref(), section, place);
@@ -194,6 +201,7 @@ impl<'a> Loader<'a> {
             providers,
             tools,
             warnings: Warnings::default(),
+            kinds: self.registry.clone(),
         })
     }
 
@@ -323,6 +331,9 @@ impl<'a> Loader<'a> {
                 return None;
             }
         };
+        if self.unusable.contains(kind) {
+            return None;
+        }
         let Some(factory) = self.registry.get(kind) else {
             let hint = choice(kind, &kinds, "adapters").unwrap_or_default();
             self.issues.add_with_hint(place.key("adapter"), format!("there is no adapter `{kind}`"), hint);
@@ -382,16 +393,4 @@ impl<'a> Loader<'a> {
             place: place.clone(),
         })
     }
-}
-
-/// A problem of a configuration that only building it shows, placed in the file it came from.
-///
-/// `text` is what [`load`] was given.
-#[must_use]
-pub fn locate(text: &str, file: &str, issues: Issues) -> Diagnostics {
-    let list = match Document::read(text, &mut Vec::new()) {
-        Ok(document) => located(&document, issues).collect(),
-        Err(_) => issues.into_iter().map(|issue| Diagnostic::at(Spot::START, &issue.place, issue.message, issue.hint)).collect(),
-    };
-    Diagnostics::new(file, list)
 }

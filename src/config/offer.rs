@@ -5,9 +5,7 @@ use jobgate_adapter_api::{AdapterFactory, Place, Preset};
 use serde_json::{Map, Value, json};
 
 use super::Loader;
-use super::diagnostic::{Diagnostics, located};
 use super::structure::choice;
-use super::yaml::Document;
 
 /// A tool section with everything in it.
 #[derive(Debug)]
@@ -22,26 +20,11 @@ pub(super) struct ToolSection {
     pub(super) kind: Option<String>,
 }
 
-/// The kind that `text` describes, where it is no configuration but an entry of a catalog, as people write them.
-///
-/// # Errors
-/// All problems of the entry, each with its place.
-#[must_use]
-pub fn entry(text: &str, file: &str) -> Option<Result<Box<dyn AdapterFactory>, Diagnostics>> {
-    let mut problems = Vec::new();
-    let document = Document::read(text, &mut problems).ok()?;
-    let is_entry = document.value.get("providers").is_none() && document.value["provider"].is_object();
-    if !is_entry {
-        return None;
-    }
-    let made = crate::registry::entry(file, document.value.clone());
-    Some(made.map_err(|issues| Diagnostics::new(file, located(&document, issues).collect())))
-}
-
 impl Loader<'_> {
     /// All of them, in the order of the file; what cannot be filled in is told and left as it is.
     pub(super) fn tool_sections(&mut self, providers: &Map<String, Value>, tools: &Map<String, Value>) -> Vec<ToolSection> {
         let names: Vec<String> = providers.keys().cloned().collect();
+        let of = |tool: &Value| tool["provider"].as_str().and_then(|name| providers.get(name)).cloned().unwrap_or_default();
         let mut sections = Vec::new();
         for (name, written) in tools {
             let place = Place::root().key("tools").key(name.as_str());
@@ -49,8 +32,10 @@ impl Loader<'_> {
             let words = factory.map(|factory| self.filled(name, written, factory, &place));
             // What could not be filled in is told; without its kind nothing more is asked of its job.
             let kind = factory.filter(|_| matches!(words, Some(Some(_)))).map(|factory| factory.kind().to_owned());
+            let unusable = || of(written)["adapter"].as_str().is_some_and(|kind| self.unusable.contains(kind));
+            let words = words.flatten();
             let words =
-                words.flatten().unwrap_or_else(|| if factory.is_some() { with_stand_in(written) } else { written.clone() });
+                words.unwrap_or_else(|| if factory.is_some() || unusable() { with_stand_in(written) } else { written.clone() });
             sections.push(ToolSection { name: name.clone(), place, words, kind });
         }
         for provider in names.iter().filter(|provider| !tools.values().any(|tool| tool["provider"] == **provider)) {

@@ -14,6 +14,9 @@ use crate::registry::Registry;
 /// Names of providers and tools: what every client accepts.
 pub(super) const NAME_PATTERN: &str = "^[a-zA-Z0-9_-]{1,64}$";
 
+/// What is no name of a kind but an adapter file.
+const FILE_PATTERN: &str = r"/|\.ya?ml$";
+
 /// The schemas of all sections over one set of definitions.
 #[derive(Debug)]
 pub(super) struct Schemas {
@@ -85,7 +88,11 @@ impl Schemas {
                     "propertyNames": { "pattern": NAME_PATTERN },
                     "additionalProperties": {
                         "type": "object",
-                        "properties": { "adapter": { "description": "Which kind of job API this is.", "enum": kinds } },
+                        "properties": { "adapter": {
+                            "description": "Which kind of job API this is: a name, or an adapter file, from the folder of the configuration.",
+                            "anyOf": [{ "enum": kinds }, { "type": "string", "pattern": FILE_PATTERN }],
+                            "examples": ["rest", "./my-api.yaml"],
+                        } },
                         "required": ["adapter"],
                         "allOf": provider_rules,
                     },
@@ -177,12 +184,18 @@ impl ProviderWords {
 
 /// The name of a provider section's definition.
 pub(super) fn provider_definition(kind: &str) -> String {
-    format!("Provider_{kind}")
+    format!("Provider_{}", plain(kind))
 }
 
 /// The name of a `job` section's definition.
 pub(super) fn job_definition(kind: &str) -> String {
-    format!("Job_{kind}")
+    format!("Job_{}", plain(kind))
+}
+
+/// A kind as part of a path: one that is a file has signs which mean something there.
+fn plain(kind: &str) -> String {
+    let plain = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '_' | '-');
+    kind.chars().map(|sign| if plain(sign) { sign.to_string() } else { format!("_{:x}", u32::from(sign)) }).collect()
 }
 
 /// The common words and an adapter's own in one closed mapping.

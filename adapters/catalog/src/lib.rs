@@ -10,7 +10,7 @@ mod words;
 use jobgate_adapter_api::AdapterFactory;
 
 pub use entry::{BadEntry, Entry};
-pub use words::{EntryWords, PresetWords, Setting, SettingType};
+pub use words::{EntryWords, PresetWords, Setting, SettingType, schema};
 
 /// One factory an entry, in the order of their names.
 pub fn factories() -> impl Iterator<Item = Box<dyn AdapterFactory>> {

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use jobgate_adapter_rest::{Job, Provider};
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// A job API, described once for everybody.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -24,6 +26,7 @@ pub struct EntryWords {
     /// The words of a provider of `adapter: rest`. A text `setting:NAME` stands for the secret that the setting names;
     /// `{{ settings.NAME }}` for any other setting. A word (`auth`) that needs an optional secret which is not given is left out, of
     /// `tls` the part that needs it.
+    #[schemars(with = "Provider")]
     pub provider: Map<String, Value>,
     /// What a provider's `webhook` section need not say. Used only where the user writes `webhook`.
     #[serde(default)]
@@ -85,7 +88,22 @@ pub struct PresetWords {
     /// How its tasks are kept, watched and ended, where the API gives a reason.
     pub task: Option<Value>,
     /// The words of a `job` section of `adapter: rest`.
+    #[schemars(with = "Job")]
     pub job: Value,
+}
+
+/// The JSON Schema (draft 2020-12) of an `adapter.yaml`.
+#[must_use]
+pub fn schema() -> Value {
+    let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<EntryWords>().to_value();
+    // Nobody's secret is the same for everybody: an entry names a setting.
+    schema["$defs"]["SecretRef"] = json!({
+        "description": "Which setting says where the secret is: `setting:NAME`.",
+        "type": "string",
+        "pattern": "^(setting:[a-z][a-z0-9_]*|env:.+|file:.+)$",
+        "examples": ["setting:token"],
+    });
+    schema
 }
 
 impl PresetWords {

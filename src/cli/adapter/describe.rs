@@ -6,14 +6,18 @@ use jobgate_adapter_api::{AdapterFactory, CheckedAdapter, Issues, Place, ToolWor
 use schemars::SchemaGenerator;
 use serde_json::{Value, json};
 
-use super::super::check::read;
 use super::super::out::{Ended, Failure, code, note, result};
+use super::subject::{Subject, subject};
 use crate::config;
 use crate::registry::Registry;
 
-/// Every kind, with what it is for.
-pub(super) fn list() -> Ended {
-    let registry = Registry::built_in();
+/// Every kind, with what it is for; those of `file`, too.
+pub(super) fn list(file: Option<&Path>) -> Ended {
+    let registry = match file.map(subject).transpose()? {
+        None => Registry::built_in(),
+        Some(Subject::Kind(kind)) => Registry::built_in().with(kind),
+        Some(Subject::Configuration(checked, _)) => checked.kinds,
+    };
     let widest = registry.iter().map(|adapter| adapter.kind().len()).max().unwrap_or(0);
     for adapter in registry.iter() {
         let about = words(adapter)["description"].as_str().map(first_line).unwrap_or_default();
@@ -25,6 +29,14 @@ pub(super) fn list() -> Ended {
 /// What a kind needs and brings.
 pub(super) fn show(name: &str) -> Ended {
     let registry = Registry::built_in();
+    let registry = match config::names_file(name).then(|| subject(Path::new(name))).transpose()? {
+        Some(Subject::Kind(kind)) => registry.with(kind),
+        Some(Subject::Configuration(..)) => {
+            let hint = format!("`jobgate adapter list {name}` lists the kinds that it may name");
+            return Err(Failure::usage(format!("{name} is a configuration and no adapter file")).hint(hint));
+        }
+        None => registry,
+    };
     let adapter = known(&registry, name)?;
     let words = words(adapter);
     result(words["title"].as_str().unwrap_or(name));
@@ -50,34 +62,18 @@ pub(super) fn show(name: &str) -> Ended {
     }
     if let (Some(sample), Some(preset)) = (adapter.sample(), presets.first()) {
         let settings = sample.iter().map(|(word, value)| format!(", {word}: {}", plain(value))).collect::<String>();
-        result(format!("\nproviders:\n  {name}: {{ adapter: {name}{settings} }}"));
-        result(format!("tools:\n  my_tool: {{ provider: {name}, use: {} }}", preset.name));
+        let provider = if config::names_file(name) { "my_provider" } else { name };
+        result(format!("\nproviders:\n  {provider}: {{ adapter: {name}{settings} }}"));
+        result(format!("tools:\n  my_tool: {{ provider: {provider}, use: {} }}", preset.name));
     }
     Ok(0)
 }
 
-/// What is called when: of the tools of a configuration, of an entry of the catalog, or of an entry that somebody writes.
+/// What is called when: of the tools of a configuration, of an entry of the catalog, or of an adapter file.
 pub(super) fn explain(file: &Path, tool: Option<&str>) -> Ended {
-    let name = file.display().to_string();
-    let registry = Registry::built_in();
-    if let Some(adapter) = registry.get(&name).filter(|adapter| !adapter.presets().is_empty()) {
-        return of_entry(adapter, tool);
-    }
-    let text = read(file)?;
-    match config::entry(&text, &name) {
-        Some(Ok(adapter)) => return of_entry(adapter.as_ref(), tool),
-        Some(Err(problems)) => {
-            note(problems.to_string());
-            return Ok(code::USAGE);
-        }
-        None => {}
-    }
-    let checked = match config::load(&text, &name, &registry) {
-        Ok(checked) => checked,
-        Err(problems) => {
-            note(problems.to_string());
-            return Ok(code::USAGE);
-        }
+    let checked = match subject(file)? {
+        Subject::Kind(kind) => return of_entry(kind.as_ref(), tool),
+        Subject::Configuration(checked, _) => checked,
     };
     let tools: Vec<String> = checked.tools.iter().map(|tool| tool.name.to_string()).collect();
     for named in checked.tools.iter().filter(|named| tool.is_none_or(|tool| tool == named.name.as_str())) {
@@ -141,7 +137,7 @@ fn known<'a>(registry: &'a Registry, name: &str) -> Result<&'a dyn AdapterFactor
 }
 
 /// The schema of a kind's own words.
-fn words(adapter: &dyn AdapterFactory) -> Value {
+pub(super) fn words(adapter: &dyn AdapterFactory) -> Value {
     let mut generator = SchemaGenerator::default();
     let schema = adapter.provider_schema(&mut generator).to_value();
     let definitions = json!({ "$defs": generator.take_definitions(true) });

@@ -6,10 +6,10 @@ mod mask;
 mod record;
 mod run;
 mod stub;
+mod subject;
 mod watch;
 
 use std::io::IsTerminal as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use jobgate_adapter_api::{
@@ -20,18 +20,18 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use self::mask::{Learning, Mask};
 use self::run::Trial;
+use self::subject::{Subject, alone, subject};
 use self::watch::Watch;
 use super::args::{AdapterCommand, TrialArgs};
 use super::arguments::arguments;
-use super::check::{read, warn};
+use super::check::warn;
 use super::forms::Terminal;
 use super::out::{Ended, Failure, code, note, result};
 use crate::config::{self, Checked};
-use crate::registry::Registry;
 
 pub(super) async fn run(command: &AdapterCommand, clock: Arc<dyn Clock>) -> Ended {
     match command {
-        AdapterCommand::List => describe::list(),
+        AdapterCommand::List(args) => describe::list(args.file.as_deref()),
         AdapterCommand::Show(args) => describe::show(&args.name),
         AdapterCommand::Explain(args) => describe::explain(&args.file, args.tool.as_deref()),
         AdapterCommand::Try(args) => {
@@ -59,9 +59,15 @@ struct Recorded {
 /// One run of a tool, its exchanges shown.
 async fn try_out(args: &TrialArgs, clock: Arc<dyn Clock>, mask: &Arc<Mask>) -> Result<(JobState, Recorded), Failure> {
     let name = args.file.display().to_string();
-    let text = read(Path::new(&name))?;
-    let Checked { providers, tools, warnings, .. } = config::load(&text, &name, &Registry::built_in())
-        .map_err(|problems| Failure::usage(format!("the configuration is wrong:\n{problems}")))?;
+    let (checked, text) = match subject(&args.file)? {
+        Subject::Kind(kind) => alone(&kind, &args.tool, &args.settings)?,
+        Subject::Configuration(checked, text) if args.settings.is_empty() => (*checked, text),
+        Subject::Configuration(..) => {
+            let hint = "write it into the provider's section; `--set` is for a kind without a configuration";
+            return Err(Failure::usage(format!("{name} says its settings itself, so `--set` has no meaning")).hint(hint));
+        }
+    };
+    let Checked { providers, tools, warnings, .. } = checked;
     warn(&warnings);
     let Some(tool) = tools.iter().find(|tool| tool.name.as_str() == args.tool) else {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();

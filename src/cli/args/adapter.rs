@@ -9,7 +9,7 @@ use super::AnswerArgs;
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum AdapterCommand {
     /// Lists the kinds of job API that this program knows.
-    List,
+    List(AdapterListArgs),
     /// Shows what a kind needs and brings: settings, ready tools, and the shortest configuration.
     Show(AdapterShowArgs),
     /// Says in plain words what will be called when. Needs no network, secrets or environment.
@@ -21,15 +21,22 @@ pub(in crate::cli) enum AdapterCommand {
 }
 
 #[derive(Debug, Args)]
+pub(in crate::cli) struct AdapterListArgs {
+    /// A configuration, whose adapter files are listed, too; or an adapter file.
+    #[arg(value_name = "FILE")]
+    pub(in crate::cli) file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub(in crate::cli) struct AdapterShowArgs {
-    /// The kind, as after `adapter:`.
+    /// The kind, as after `adapter:`: a name, or an adapter file.
     #[arg(value_name = "NAME")]
     pub(in crate::cli) name: String,
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct AdapterExplainArgs {
-    /// A configuration, an entry for the catalog (`adapter.yaml`), or the name of one.
+    /// A configuration, an adapter file, or the name of an entry of the catalog.
     #[arg(value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
     /// One of its tools. Default: all.
@@ -39,7 +46,7 @@ pub(in crate::cli) struct AdapterExplainArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TrialArgs {
-    /// The configuration.
+    /// A configuration, an adapter file, or the name of an entry of the catalog.
     #[arg(value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
     /// The tool's name.
@@ -51,6 +58,10 @@ pub(in crate::cli) struct TrialArgs {
     /// All arguments as one JSON object.
     #[arg(long, value_name = "JSON", conflicts_with = "args")]
     pub(in crate::cli) json: Option<String>,
+    /// A setting of the adapter file or entry, as a provider section would say it: NAME=VALUE, or NAME:=JSON. A secret that is not set is
+    /// read where `jobgate adapter show` has its example.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(in crate::cli) settings: Vec<String>,
     #[command(flatten)]
     pub(in crate::cli) answer: AnswerArgs,
 }
