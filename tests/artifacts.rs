@@ -95,6 +95,36 @@ async fn made(wire: &Wire) -> (String, Value) {
     (id, task["result"].clone())
 }
 
+/// D6: a command saves a result's files under names that are no paths, beside what is there.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_are_saved_and_nothing_is_written_over() {
+    let folder = Folder::new();
+    let (_process, wire) = folder.serve().await;
+    let url = format!("http://127.0.0.1:{}/mcp", folder.port);
+    let place = folder.root.path().join("out");
+    std::fs::create_dir(&place).unwrap();
+    std::fs::write(place.join("notes.txt"), "mine").unwrap();
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_jobgate"));
+        let output = command.args(words).args(["--url", &url]).current_dir(folder.root.path()).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = tokio::task::block_in_place(|| run(&["call", "film", "--save", "out"]));
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("saved out/film 1.mp4 (6 bytes)") && said.contains("saved out/notes-2.txt"), "{said}");
+    let read = |name: &str| std::fs::read(place.join(name)).unwrap();
+    assert_eq!((&*read("film 1.mp4"), &*read("notes.txt"), &*read("notes-2.txt")), (BYTES, &b"mine"[..], "héllo".as_bytes()));
+
+    // Of a task that has ended long ago, into a folder that is made.
+    let (id, _) = made(&wire).await;
+    let (code, said) = tokio::task::block_in_place(|| run(&["tasks", "get", &id, "--save", "later/deep"]));
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(files(&folder.root.path().join("later/deep")), 2, "{said}");
+    // Where nothing can be written, the result is still told, and the command says that it did not do its work.
+    let (code, said) = tokio::task::block_in_place(|| run(&["tasks", "get", &id, "--save", "jobgate.yaml"]));
+    assert!(code == 1 && said.contains("2 of 2 files could not be saved"), "{code}: {said}");
+}
+
 /// D6: links in the result, read back as resources and by address, in ranges; the same after `kill -9`; and nothing to be had without the
 /// signature.
 #[tokio::test(flavor = "multi_thread")]

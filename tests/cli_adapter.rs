@@ -59,6 +59,20 @@ tools:
           already_answered: [409]
 "#;
 
+/// The same as an adapter file: the settings left open.
+fn entry() -> String {
+    let (provider, tools) = CONFIG.split_once("tools:\n").unwrap();
+    let provider = provider.replace("providers:\n  farm:\n    adapter: rest\n", "provider:\n").replace("    ", "  ");
+    let provider = provider.replace("URL", "\"{{ settings.base_url }}\"").replace("env:FARM_TOKEN", "\"setting:token\"");
+    let settings = "\
+settings:
+  token: { secret: true, description: A token., example: \"env:FARM_TOKEN\" }
+  base_url: { description: Where it is., example: \"https://farm.example.com\" }
+";
+    let head = "title: Farm\nabout: Works.\nfacts: https://farm.example.com/docs\nas_of: API v1\n";
+    format!("{head}{settings}{provider}tools:\n{}", tools.replace("    provider: farm\n", ""))
+}
+
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -189,5 +203,42 @@ async fn what_was_recorded_plays_again_and_holds_no_secret() {
 
         let over = place.run(&["record", "farm.yaml", "work", "--arg", &kind, "--into", "stubs"]).await;
         assert!(over.code == 2 && over.told.contains("is there already"), "{over:?}");
+    }
+}
+
+/// A kind needs no configuration: its settings are said on the command line, and its secrets are read where its example says.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kind_is_tried_without_a_configuration() {
+    let server = farm().await;
+    let place = Place::new(&server.url());
+    std::fs::write(place.folder.path().join("farm-adapter.yaml"), entry()).unwrap();
+    let base_url = format!("base_url={}", server.url());
+    let good = place.run(&["try", "farm-adapter.yaml", "work", "--arg", "kind=ok", "--set", &base_url]).await;
+    assert!(good.code == 0 && good.result.starts_with("report of"), "{good:?}");
+    assert!(server.requests().await.iter().all(|request| request.headers["authorization"] == format!("Bearer {SECRET}")));
+    let words = ["record", "farm-adapter.yaml", "work", "--arg", "kind=ok", "--set", &base_url, "--into", "stubs"];
+    let recorded = place.run(&words).await;
+    assert!(recorded.code == 0 && recorded.result.contains("stubs/work.json: "), "{recorded:?}");
+
+    // One of the catalog by its name, against what its own test is played.
+    let stubs = Stubs::load(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("wiremock-fixtures/replicate")).unwrap();
+    let played = ApiServer::start(stubs, Arc::new(SystemClock)).await;
+    let base_url = format!("base_url={}/v1", played.url());
+    let run = ["try", "replicate", "prediction", "--json", r#"{"version": "acme/painter", "input": {"prompt": "a lighthouse"}}"#];
+    let run = [&run[..], &["--set", &base_url]].concat();
+    let told = place.run(&run).await;
+    assert!(told.code == 2 && told.told.contains("REPLICATE_API_TOKEN"), "{told:?}");
+    let told = place.run(&[&run[..], &["--set", "token=env:FARM_TOKEN"]].concat()).await;
+    assert!(told.code == 0 && told.result.contains("https://replicate.delivery/xezq/lighthouse.webp"), "{told:?}");
+
+    for (words, said) in [
+        (&["try", "farm-adapter.yaml", "work", "--arg", "kind=ok"][..], "`base_url` is missing"),
+        (&["try", "farm-adapter.yaml", "work", "--set", "bas_url=x"], "has no setting `bas_url`"),
+        (&["try", "farm-adapter.yaml", "work", "--set", "token=hunter2"], "token: this is not what is expected here"),
+        (&["try", "farm.yaml", "work", "--set", "base_url=x"], "`--set` has no meaning"),
+        (&["try", "farm-adapter.yaml", "wrok"], "farm-adapter.yaml has no tool `wrok`"),
+    ] {
+        let told = place.run(words).await;
+        assert!(told.code == 2 && told.told.contains(said) && !told.told.contains("hunter2"), "{said}: {told:?}");
     }
 }

@@ -1,12 +1,16 @@
 //! The command line, as it is written.
 
 mod adapter;
+mod webhook;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(super) use self::adapter::{AdapterCommand, TrialArgs};
+pub(super) use self::webhook::{
+    DeadArgs, DeadCommand, WebhookCommand, WebhookRouteArgs, WebhookSendArgs, WebhookSignArgs, WebhookVerifyArgs,
+};
 
 /// Turns any asynchronous job API into durable MCP tasks.
 #[derive(Debug, Parser)]
@@ -144,6 +148,9 @@ pub(super) struct CallArgs {
     /// A key of your own for this wish: the same key gives the same task and starts no second job.
     #[arg(long, value_name = "KEY")]
     pub(super) key: Option<String>,
+    /// Writes the files of the result into this folder, beside what is there.
+    #[arg(long, value_name = "DIR", conflicts_with = "detach")]
+    pub(super) save: Option<PathBuf>,
     #[command(flatten)]
     pub(super) answer: AnswerArgs,
     #[command(flatten)]
@@ -180,6 +187,9 @@ pub(super) struct GetArgs {
     /// Waits for the end and asks the task's questions on the terminal.
     #[arg(long)]
     pub(super) follow: bool,
+    /// Writes the files of the result into this folder, beside what is there; of a task that goes on, at its end with `--follow`.
+    #[arg(long, value_name = "DIR")]
+    pub(super) save: Option<PathBuf>,
     #[command(flatten)]
     pub(super) answer: AnswerArgs,
 }
@@ -260,137 +270,4 @@ pub(super) struct StoreFileArgs {
     pub(super) file: PathBuf,
     #[command(flatten)]
     pub(super) source: SourceArgs,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum WebhookCommand {
-    /// Signs a body as a provider would and prints the headers, one a line, as `curl -H @FILE` reads them.
-    Sign(WebhookSignArgs),
-    /// Checks a captured delivery and says that it is accepted, or which rule refuses it.
-    Verify(WebhookVerifyArgs),
-    /// Signs a body as a provider would, delivers it, and prints the answer. The exit code is 0 when it was accepted.
-    Send(WebhookSendArgs),
-    /// Looks after deliveries that were accepted and could not be used.
-    #[command(subcommand)]
-    Dead(DeadCommand),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct WebhookSendArgs {
-    /// A provider of the configuration: its `webhook` says scheme, secret and address.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["scheme", "with"])]
-    pub(super) provider: Option<String>,
-    /// The configuration. Default: ./jobgate.yaml.
-    #[arg(long, value_name = "FILE", requires = "provider")]
-    pub(super) config: Option<PathBuf>,
-    /// Where to deliver. Default: the provider's address.
-    #[arg(long, value_name = "URL", required_unless_present = "provider")]
-    pub(super) to: Option<String>,
-    /// The signature scheme, or `none`.
-    #[arg(long, value_name = "NAME", required_unless_present = "provider")]
-    pub(super) scheme: Option<String>,
-    /// Another word of the scheme, for example `signature_header=X-Signature`.
-    #[arg(long = "with", value_name = "WORD=VALUE")]
-    pub(super) with: Vec<String>,
-    /// The environment variable with the secret, instead of the configuration's; of public-key schemes the private key.
-    #[arg(long, value_name = "NAME")]
-    pub(super) secret_env: Option<String>,
-    /// The file with the secret.
-    #[arg(long, value_name = "FILE", conflicts_with = "secret_env")]
-    pub(super) secret_file: Option<PathBuf>,
-    /// The address that is signed, where it is another than the one that is delivered to.
-    #[arg(long, value_name = "URL")]
-    pub(super) url: Option<String>,
-    /// The delivery's id, where the scheme has one. Default: a new one; the same one again is a repeat.
-    #[arg(long, value_name = "ID")]
-    pub(super) id: Option<String>,
-    /// The media type of the body.
-    #[arg(long, value_name = "TYPE", default_value = "application/json")]
-    pub(super) content_type: String,
-    /// The sender's clock, in unix seconds. Default: now.
-    #[arg(long, value_name = "SECONDS")]
-    pub(super) at: Option<i64>,
-    /// How to print the answer.
-    #[arg(long, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
-    pub(super) output: Output,
-    /// The body, byte for byte.
-    #[arg(value_name = "BODYFILE")]
-    pub(super) body: PathBuf,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum DeadCommand {
-    /// Lists them, newest first, each with the reason.
-    List(ListArgs),
-    /// Shows one whole, with its body.
-    Show(DeadArgs),
-    /// Takes them again, as if they had just come; for when what was wrong is mended. Needs a running gateway.
-    Redrive(DeadArgs),
-    /// Throws them away.
-    Drop(DeadArgs),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct DeadArgs {
-    /// Their ids, as the list shows them.
-    #[arg(value_name = "ID", required = true)]
-    pub(super) ids: Vec<String>,
-    #[command(flatten)]
-    pub(super) source: SourceArgs,
-    /// How to print.
-    #[arg(long, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
-    pub(super) output: Output,
-}
-
-/// How a route is configured.
-#[derive(Debug, Args)]
-pub(super) struct WebhookRouteArgs {
-    /// The signature scheme, for example `stripe` or `standard_webhooks`.
-    #[arg(long, value_name = "NAME")]
-    pub(super) scheme: String,
-    /// Another word of the scheme, for example `topic_arn=arn:aws:sns:...` or `origins=a.example,b.example`.
-    #[arg(long = "with", value_name = "WORD=VALUE")]
-    pub(super) with: Vec<String>,
-    /// The environment variable with the secret; several for a rotation. A secret itself is never an argument.
-    #[arg(long, value_name = "NAME")]
-    pub(super) secret_env: Vec<String>,
-    /// The file with the secret.
-    #[arg(long, value_name = "FILE")]
-    pub(super) secret_file: Vec<PathBuf>,
-    /// The route's public address, as it is configured, with the query that was sent.
-    #[arg(long, value_name = "URL", default_value = "https://gateway.example.com/hooks/provider")]
-    pub(super) url: String,
-    /// The receiver's clock, in unix seconds. Default: now.
-    #[arg(long, value_name = "SECONDS")]
-    pub(super) at: Option<i64>,
-    /// The body, byte for byte.
-    #[arg(value_name = "BODYFILE")]
-    pub(super) body: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct WebhookSignArgs {
-    #[command(flatten)]
-    pub(super) route: WebhookRouteArgs,
-    /// The delivery's id, where the scheme has one.
-    #[arg(long, value_name = "ID", default_value = "msg_1")]
-    pub(super) id: String,
-    /// Where to write the body that is to be sent. Only `aws_sns` changes it.
-    #[arg(long, value_name = "FILE")]
-    pub(super) body_out: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct WebhookVerifyArgs {
-    #[command(flatten)]
-    pub(super) route: WebhookRouteArgs,
-    /// The headers that came, one `Name: value` a line.
-    #[arg(long, value_name = "FILE")]
-    pub(super) headers: PathBuf,
-    /// The provider's public keys (JWKS), for schemes that have them.
-    #[arg(long, value_name = "FILE")]
-    pub(super) key_set: Option<PathBuf>,
-    /// The certificate (PEM) that the message names, for `aws_sns`.
-    #[arg(long, value_name = "FILE")]
-    pub(super) certificate: Option<PathBuf>,
 }

@@ -27,7 +27,7 @@ async fn call(args: &CallArgs, remote: &Remote, clock: Arc<dyn Clock>, random: &
     let tools = remote.tools().await?;
     let tool = find(&tools, &args.tool)?;
     let arguments = arguments(&tool.input_schema, &args.args, args.json.as_deref())?;
-    let manners = Manners::new(args.remote.output, &args.answer, &args.remote.url, clock);
+    let manners = Manners::new(args.remote.output, &args.answer, &args.remote.url, clock).saving(args.save.as_deref());
     let key = args.key.clone().unwrap_or_else(|| fresh_key(random));
     let mut answers = None;
     let mut answered_by_words = false;
@@ -37,7 +37,10 @@ async fn call(args: &CallArgs, remote: &Remote, clock: Arc<dyn Clock>, random: &
             .await
             .map_err(|failure| heard(failure, &key))?
         {
-            Called::Result(value) => return Ok(show::tool_result(&value, args.remote.output)),
+            Called::Result(value) => {
+                let code = show::tool_result(&value, args.remote.output);
+                return manners.saved(remote, &value, code).await;
+            }
             Called::Questions { requests, state } => {
                 let words =
                     if answered_by_words { None } else { from_words(&requests, &args.answer.answers, args.answer.decline)? };

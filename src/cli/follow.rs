@@ -1,17 +1,19 @@
 //! A task from its handle to its end: the living status line, its questions, and Ctrl-C.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use jobgate_adapter_api::Clock;
+use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::args::{AnswerArgs, Output};
 use super::forms::{Terminal, from_words, nobody_answers, on_terminal};
 use super::out::{Ended, Failure, code, note, result};
 use super::remote::{Remote, TaskView};
-use super::show;
 use super::status::StatusLine;
+use super::{save, show};
 
 /// Polls that may fail in a row before the command gives up; the gateway may be restarting.
 const LOST_POLLS: u32 = 20;
@@ -25,12 +27,27 @@ pub(super) struct Manners<'a> {
     pub(super) clock: Arc<dyn Clock>,
     /// What `--url` said, for the commands that go on.
     pub(super) url: &'a str,
+    /// Where the files of a result go.
+    pub(super) save: Option<&'a Path>,
 }
 
 impl<'a> Manners<'a> {
     pub(super) fn new(output: Output, answer: &'a AnswerArgs, url: &'a str, clock: Arc<dyn Clock>) -> Self {
         let interactive = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        Self { output, answer, terminal: interactive.then(Terminal::new), clock, url }
+        Self { output, answer, terminal: interactive.then(Terminal::new), clock, url, save: None }
+    }
+
+    /// With a folder for the files of a result.
+    pub(super) fn saving(self, save: Option<&'a Path>) -> Self {
+        Self { save, ..self }
+    }
+
+    /// The end of a command whose result has been shown: its files are written where they are wanted.
+    pub(super) async fn saved(&self, remote: &Remote, result: &Value, code: u8) -> Ended {
+        if let Some(folder) = self.save {
+            save::save(remote, result, folder).await?;
+        }
+        Ok(code)
     }
 
     /// The words that lead back to a task.
@@ -65,7 +82,8 @@ pub(super) async fn follow(remote: &Remote, mut task: TaskView, tool: &str, mann
         line.show(&task);
         if task.is_ended() {
             drop(line);
-            return Ok(show::ended(&task, manners.output));
+            let code = show::ended(&task, manners.output);
+            return manners.saved(remote, &task.value["result"], code).await;
         }
         if task.status() == "input_required" && !left_open {
             let requests = &task.value["inputRequests"];

@@ -11,6 +11,7 @@ mod gateway;
 mod operator;
 mod out;
 mod remote;
+mod save;
 mod show;
 mod status;
 mod store;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jobgate_adapter_api::{Clock, EnvAndFiles, Secret, SecretError, SecretRef, SecretSource as _};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientConfig, GetTaskParams, InputResponses, ProtocolVersion,
-    RequestMetaObject, UpdateTaskParams,
+    ReadResourceRequestParams, RequestMetaObject, UpdateTaskParams,
 };
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -43,6 +43,14 @@ pub(super) enum Called {
     Questions { requests: Value, state: Option<String> },
     /// A task.
     Task(TaskView),
+}
+
+/// Where a resource's bytes are.
+pub(super) enum Read {
+    /// In the answer: `text`, or `blob` in base64.
+    Content(Value),
+    /// Too many for an answer: they come from an address that the gateway gave.
+    At(reqwest::Response),
 }
 
 /// What the gateway says of a task.
@@ -191,6 +199,24 @@ impl Remote {
         let task = self.bounded(self.client.get_task(GetTaskParams::new(id))).await.map_err(|failure| unknown(failure, id))?;
         let value = serde_json::to_value(task.task).map_err(|error| Failure::new(error.to_string()))?;
         Ok(TaskView { value })
+    }
+
+    /// Reads a kept artifact.
+    pub(super) async fn read(&self, uri: &str) -> Result<Read, Failure> {
+        let reading = self.client.read_resource(ReadResourceRequestParams::new(uri));
+        let answer = self.within(CALL_PATIENCE, async { Ok(reading.await) }).await?;
+        match answer {
+            Ok(read) => {
+                let read = serde_json::to_value(read).map_err(|error| Failure::new(error.to_string()))?;
+                Ok(Read::Content(read["contents"][0].clone()))
+            }
+            Err(ServiceError::McpError(error)) if error.data.as_ref().is_some_and(|data| data["url"].is_string()) => {
+                let url = error.data.as_ref().and_then(|data| data["url"].as_str()).unwrap_or_default();
+                let answer = reqwest::get(url).await.and_then(reqwest::Response::error_for_status);
+                answer.map(Read::At).map_err(|error| Failure::new(error.without_url().to_string()))
+            }
+            Err(error) => Err(self.failure(error)),
+        }
     }
 
     /// Answers a task's questions.

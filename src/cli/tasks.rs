@@ -16,11 +16,13 @@ pub(super) async fn get(args: &GetArgs, clock: Arc<dyn Clock>) -> Ended {
     let remote = Remote::connect(place, clock.clone()).await?;
     let ended = async {
         let task = remote.get(id).await?;
+        let manners = Manners::new(place.output, &args.answer, &place.url, clock).saving(args.save.as_deref());
         if task.is_ended() {
-            return Ok(show::ended(&task, place.output));
+            let code = show::ended(&task, place.output);
+            return manners.saved(&remote, &task.value["result"], code).await;
         }
         if args.follow || args.answer.decline || !args.answer.answers.is_empty() {
-            return follow(&remote, task, "task", &Manners::new(place.output, &args.answer, &place.url, clock)).await;
+            return follow(&remote, task, "task", &manners).await;
         }
         show::open(&task, place.output);
         Ok(0)
