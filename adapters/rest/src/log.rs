@@ -78,7 +78,7 @@ impl Exchange {
         // What the look has found out so far shall not be lost to a slow log.
         let timeout = cx.timeout / 4;
         let end = match plan.text {
-            None if !plan.request.follow => self.send_for_end(operation, &plan.request, &context, timeout).await?,
+            None if plan.request.follow.is_none() => self.send_for_end(operation, &plan.request, &context, timeout).await?,
             None | Some(_) => {
                 let answer = self.send(operation, &plan.request, &context, timeout).await?;
                 End { bytes: answer.bytes(), answer }

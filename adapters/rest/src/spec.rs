@@ -59,7 +59,7 @@ impl AdapterSpec for Rest {
             plan: Arc::clone(&checked.provider),
             proof,
             cleaner: Cleaner::new(secrets),
-            outside: outside(checked, &others, deps)?,
+            outside: outside(checked, &others, deps)?.map(capped),
             transport: capped(own),
             elsewhere: capped(others),
             clock: Arc::clone(&deps.clock),
@@ -70,9 +70,9 @@ impl AdapterSpec for Rest {
     }
 }
 
-/// What reaches files that lie elsewhere, where a tool keeps any.
+/// What reaches the public internet alone, where an answer may lead there: to files that a tool keeps, or by redirects.
 fn outside(checked: &Checked, transport: &Transport, deps: &Deps) -> Result<Option<Transport>, Issue> {
-    let keeps = checked.provider.tools.values().any(ToolPlan::keeps_files);
+    let led = checked.follows || checked.provider.tools.values().any(ToolPlan::keeps_files);
     let failed = |message| Issue { place: deps.place.clone(), message, hint: None };
-    keeps.then(|| transport.outside()).transpose().map_err(failed)
+    led.then(|| transport.outside()).transpose().map_err(failed)
 }

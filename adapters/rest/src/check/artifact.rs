@@ -18,17 +18,7 @@ pub(super) fn artifact(checker: &mut Checker<'_>, place: &Place, words: &Artifac
             checker.issues.add_with_hint(place.key("types"), message, "types: [video/*, image/png]");
         }
     }
-    for origin in &words.origins {
-        if !is_origin(origin) {
-            let message =
-                format!("`{}` is no origin: it has a scheme, a host and perhaps a port, and nothing more", origin.escape_debug());
-            checker.issues.add_with_hint(
-                place.key("origins"),
-                message,
-                "origins: [https://files.example.com, \"https://*.example.com\"]",
-            );
-        }
-    }
+    origins(checker, &place.key("origins"), &words.origins);
     let idle = [
         ("max_bytes", words.max_bytes.is_some()),
         ("types", !words.types.is_empty()),
@@ -49,6 +39,16 @@ pub(super) fn artifact(checker: &mut Checker<'_>, place: &Place, words: &Artifac
         (text("mime_type", words.mime_type.as_deref()), text("description", words.description.as_deref()));
     let (uri, name) = (text("uri", Some(&words.uri)), text("name", Some(&words.name)));
     Some(ArtifactPlan { repeat, uri: uri?, name: name?, mime_type, description, keep })
+}
+
+/// Notes what is no origin.
+pub(super) fn origins(checker: &mut Checker<'_>, place: &Place, words: &[String]) {
+    for origin in words.iter().filter(|origin| !is_origin(origin)) {
+        let message =
+            format!("`{}` is no origin: it has a scheme, a host and perhaps a port, and nothing more", origin.escape_debug());
+        let hint = "origins: [https://files.example.com, \"https://*.example.com\"]";
+        checker.issues.add_with_hint(place.clone(), message, hint);
+    }
 }
 
 /// Whether a text is an origin (RFC 6454), or one with `*.` before its host.

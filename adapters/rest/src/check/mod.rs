@@ -36,12 +36,15 @@ pub(crate) struct Checker<'a> {
     pub(crate) issues: &'a mut Issues,
     pub(crate) base: Option<url::Url>,
     pub(crate) bases: BTreeMap<String, Option<url::Url>>,
+    /// Whether a request follows redirects.
+    pub(crate) follows: bool,
 }
 
 /// Checks a provider section and its tools.
 pub(crate) fn check(place: &Place, words: Provider, tools: Vec<ToolWords<Job>>, issues: &mut Issues) -> Option<Checked> {
     provider::settings(issues, place, &words);
-    let mut checker = Checker { engine: Engine::new(&words.settings), issues, base: None, bases: BTreeMap::new() };
+    let engine = Engine::new(&words.settings);
+    let mut checker = Checker { engine, issues, base: None, bases: BTreeMap::new(), follows: false };
     provider::addresses(&mut checker, place, &words);
     let headers = provider::headers(&mut checker, place, &words);
     let auth = words.auth.as_ref().map(|words| auth::check(&mut checker, &place.key("auth"), words));
@@ -57,7 +60,7 @@ pub(crate) fn check(place: &Place, words: Provider, tools: Vec<ToolWords<Job>>, 
             plans.insert(named.name, plan);
         }
     }
-    let Checker { engine, base, bases, .. } = checker;
+    let Checker { engine, base, bases, follows, .. } = checker;
     let bases = bases.into_iter().filter_map(|(name, url)| Some((name, url?))).collect();
     let delivery = match opened {
         Some(opened) => Some(opened?),
@@ -67,7 +70,8 @@ pub(crate) fn check(place: &Place, words: Provider, tools: Vec<ToolWords<Job>>, 
     let timeout = words.timeout.get();
     let provider =
         ProviderPlan { base: base?, bases, headers, timeout, error_message, errors, pace, delivery, tools: plans, engine };
-    Some(Checked { provider: Arc::new(provider), auth: tool::transpose(auth)?, tls, max_body_bytes: words.max_body_bytes })
+    let (provider, auth) = (Arc::new(provider), tool::transpose(auth)?);
+    Some(Checked { provider, auth, tls, max_body_bytes: words.max_body_bytes, follows })
 }
 
 impl Checker<'_> {

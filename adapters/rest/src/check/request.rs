@@ -3,11 +3,11 @@
 use http::Method;
 use jobgate_adapter_api::{HumanDuration, Place};
 
-use super::Checker;
 use super::provider::header_name;
+use super::{Checker, artifact};
 use crate::language::Scope;
-use crate::plan::{BodyPlan, PartPlan, RequestPlan, Target};
-use crate::words::{Multipart, Part, Request};
+use crate::plan::{BodyPlan, Fetching, PartPlan, RequestPlan, Target};
+use crate::words::{Follow, Multipart, Part, Request};
 
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
@@ -34,12 +34,30 @@ pub(super) fn check(checker: &mut Checker<'_>, place: &Place, words: &Request, s
     if words.content_type.is_some() && matches!(body, BodyPlan::None) {
         checker.issues.add(place.key("content_type"), "a request without a body has no type");
     }
-    if words.follow && method.as_ref().is_some_and(|method| method != Method::GET) {
+    let follow = follow(checker, &place.key("follow"), &words.follow);
+    if follow.is_some() && method.as_ref().is_some_and(|method| method != Method::GET) {
         checker.issues.add_with_hint(place.key("follow"), "redirects are followed for `GET` alone", "leave it out");
     }
     let timeout = words.timeout.map(HumanDuration::get);
-    let (parse, follow) = (words.parse, words.follow);
-    Some(RequestPlan { method: method?, target: target?, query, headers, body, content_type, timeout, parse, follow })
+    let (parse, target) = (words.parse, target?);
+    Some(RequestPlan { method: method?, target, query, headers, body, content_type, timeout, parse, follow })
+}
+
+fn follow(checker: &mut Checker<'_>, place: &Place, words: &Follow) -> Option<Fetching> {
+    let origins = match words {
+        Follow::Anywhere(false) => return None,
+        Follow::Anywhere(true) => Vec::new(),
+        Follow::To(to) => {
+            let place = place.key("origins");
+            if to.origins.is_empty() {
+                checker.issues.add_with_hint(place.clone(), "must not be empty", "follow: true");
+            }
+            artifact::origins(checker, &place, &to.origins);
+            to.origins.clone()
+        }
+    };
+    checker.follows = true;
+    Some(Fetching { credentials: false, origins })
 }
 
 fn method(checker: &mut Checker<'_>, place: &Place, words: &Request) -> Option<Method> {

@@ -12,7 +12,7 @@ use super::{Checker, request};
 use crate::codes::Codes;
 use crate::language::Scope;
 use crate::plan::{Gives, RequestPlan, SecretAt, SignInAuthPlan, SignInPlan, SourcePlan, TokenPlan, TokenTexts};
-use crate::words::{Cookie, Login, LoginAuth, Request};
+use crate::words::{Cookie, Follow, Login, LoginAuth, Request};
 
 pub(super) fn login(checker: &mut Checker<'_>, place: &Place, words: &Login) -> Option<TokenPlan> {
     let secrets = secrets(checker, &place.key("secrets"), &words.secrets);
@@ -60,7 +60,7 @@ pub(super) fn cookie(checker: &mut Checker<'_>, place: &Place, words: &Cookie) -
 }
 
 fn sign_in_request(checker: &mut Checker<'_>, place: &Place, words: &Request, scope: &Scope) -> Option<RequestPlan> {
-    if words.follow {
+    if !matches!(words.follow, Follow::Anywhere(false)) {
         checker.issues.add_with_hint(place.key("follow"), "a sign-in follows no redirect", "leave it out");
     }
     request::check(checker, place, words, scope)

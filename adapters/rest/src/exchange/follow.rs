@@ -1,4 +1,5 @@
-//! Redirects, for the requests that follow them: a few, and no credential leaves the provider's own addresses.
+//! Redirects, for the requests that follow them: a few, no credential leaves the provider's own addresses, and whoever redirects cannot make the
+//! gateway read what stands beside it.
 
 use bytes::Bytes;
 use http::header::{ACCEPT, LOCATION};
@@ -8,6 +9,7 @@ use std::time::Duration;
 use url::Url;
 
 use super::Exchange;
+use crate::plan::{Admitted, Fetching};
 
 /// Redirects of one request.
 const MOST: usize = 3;
@@ -18,6 +20,7 @@ impl Exchange {
         &self,
         operation: Operation,
         request: Request<Bytes>,
+        follow: &Fetching,
         timeout: Duration,
     ) -> Result<Response<Bytes>, AdapterError> {
         let own_headers = request.headers().clone();
@@ -31,7 +34,7 @@ impl Exchange {
                 return Err(refused(operation, "the provider redirects to what is no address"));
             };
             let ours = self.is_ours(&to);
-            if !ours && to.scheme() != "https" {
+            if !ours && follow.origins.is_empty() && to.scheme() != "https" {
                 return Err(refused(operation, "the provider redirects to an address outside of its own that is not https"));
             }
             let mut next = Request::builder().method(Method::GET).uri(to.as_str()).body(Bytes::new());
@@ -44,10 +47,13 @@ impl Exchange {
             }
             let next = next.map_err(|_| refused(operation, "the provider redirects to what is no address"))?;
             at = to.to_string();
-            answer = if ours {
-                self.deliver(operation, next, timeout).await?
-            } else {
-                self.elsewhere.send(operation, next, timeout).await?
+            answer = match (ours, follow.admits(&to), &self.outside) {
+                (true, ..) => self.deliver(operation, next, timeout).await?,
+                (false, Some(Admitted::ByName), _) => self.elsewhere.send(operation, next, timeout).await?,
+                (false, Some(Admitted::Public), Some(outside)) => outside.send(operation, next, timeout).await?,
+                (false, Some(Admitted::Public), None) | (false, None, _) => {
+                    return Err(refused(operation, "the provider redirects to an address that this request does not follow to"));
+                }
             };
         }
         Err(refused(operation, "the provider redirects again and again"))

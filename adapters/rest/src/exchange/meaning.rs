@@ -9,7 +9,7 @@ use jobgate_adapter_api::{AdapterError, ErrorKind, Operation, Retry, Timestamp, 
 
 use super::{Answer, Exchange, unusable};
 use crate::clean::ERROR_CHARS;
-use crate::language::Context;
+use crate::language::{Context, seconds_of};
 use crate::plan::ErrorPlan;
 use crate::words::{Meaning, ResetUnit};
 
@@ -110,6 +110,9 @@ impl Exchange {
         let since_1970 = |unit| Some(Timestamp::default().plus(span(value, unit)?).since(now));
         match pace.unit {
             ResetUnit::Seconds => span(value, 1.0),
+            // A bare number has no unit, so nobody knows what it is.
+            ResetUnit::Span if value.parse::<f64>().is_ok() => None,
+            ResetUnit::Span => seconds_of(value).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
             ResetUnit::Milliseconds => span(value, 0.001),
             ResetUnit::Epoch => since_1970(1.0),
             ResetUnit::EpochMilliseconds => since_1970(0.001),

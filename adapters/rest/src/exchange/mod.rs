@@ -37,7 +37,7 @@ pub(crate) struct Exchange {
     pub(crate) transport: Transport,
     /// For all others.
     pub(crate) elsewhere: Transport,
-    /// For files that lie anywhere on the public internet; only where a tool keeps any.
+    /// For what an answer leads to, anywhere on the public internet; only where a tool keeps files or a request follows redirects.
     pub(crate) outside: Option<Transport>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) rest: Rest,
@@ -56,10 +56,9 @@ impl Exchange {
         self.rested(operation)?;
         let built = self.build(request, context).map_err(|message| AdapterError::new(ErrorKind::Rejected, operation, message))?;
         let timeout = timeout.min(request.timeout.unwrap_or(self.plan.timeout));
-        let answer = if request.follow {
-            self.send_following(operation, built, timeout).await?
-        } else {
-            self.deliver(operation, built, timeout).await?
+        let answer = match &request.follow {
+            Some(follow) => self.send_following(operation, built, follow, timeout).await?,
+            None => self.deliver(operation, built, timeout).await?,
         };
         let answer = Answer::read(answer, request.parse);
         self.mean(operation, &answer, context)?;

@@ -7,4 +7,5 @@ mod scope;
 mod source;
 
 pub(crate) use engine::{Condition, Context, Engine, Faulty, Text, Tree};
+pub(crate) use filters::seconds_of;
 pub(crate) use scope::Scope;

@@ -51,6 +51,8 @@ pub struct Checked {
     pub(crate) auth: Option<AuthPlan>,
     pub(crate) tls: Option<TlsPlan>,
     pub(crate) max_body_bytes: Option<usize>,
+    /// Whether a request follows redirects.
+    pub(crate) follows: bool,
 }
 
 #[derive(Debug)]

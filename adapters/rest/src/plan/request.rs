@@ -6,6 +6,7 @@ use http::header::ACCEPT;
 use http::{HeaderName, Method};
 use url::Url;
 
+use super::Fetching;
 use crate::codes::Codes;
 use crate::language::{Text, Tree};
 use crate::words::ParseAnswer;
@@ -20,7 +21,8 @@ pub(crate) struct RequestPlan {
     pub(crate) content_type: Option<Text>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) parse: ParseAnswer,
-    pub(crate) follow: bool,
+    /// Where redirects are followed to, beside the provider's own addresses; `None`: they are not followed.
+    pub(crate) follow: Option<Fetching>,
 }
 
 #[derive(Clone, Debug)]
@@ -70,7 +72,7 @@ impl RequestPlan {
             content_type: None,
             timeout: None,
             parse: ParseAnswer::default(),
-            follow: false,
+            follow: None,
         }
     }
 

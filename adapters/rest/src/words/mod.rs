@@ -30,7 +30,7 @@ pub use log::{Log, LogKind, OffsetWords, TailWords};
 pub use pace::{ErrorRule, Meaning, Pace, Remaining, Reset, ResetUnit};
 pub use pages::{NextPage, Pages, TokenPlace};
 pub use provider::Provider;
-pub use request::{FilePart, Multipart, ParseAnswer, Part, Request};
+pub use request::{FilePart, Follow, FollowTo, Multipart, ParseAnswer, Part, Request};
 pub use resolve::Resolve;
 pub use result::{Content, Failure, Link, ResultWords};
 pub use status::{LateWord, ProgressWords, Rule, StateWord, Status};

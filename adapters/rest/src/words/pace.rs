@@ -75,6 +75,8 @@ pub enum ResetUnit {
     EpochMilliseconds,
     /// A date, as in HTTP or in RFC 3339.
     Date,
+    /// A span of time with its units: `6m0s`, `1.5s`, `250ms`.
+    Span,
 }
 
 /// The header that says how many calls are left.

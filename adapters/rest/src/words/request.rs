@@ -46,7 +46,32 @@ pub struct Request {
     pub parse: ParseAnswer,
     /// Whether redirects are followed, three at most: for `GET` alone, and without credentials outside of the provider's addresses.
     #[serde(default)]
-    pub follow: bool,
+    pub follow: Follow,
+}
+
+/// Where redirects are followed to.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Follow {
+    /// `true`: to the provider's own addresses, and by https to any public one.
+    Anywhere(bool),
+    /// To the provider's own addresses, and to some others.
+    To(FollowTo),
+}
+
+impl Default for Follow {
+    fn default() -> Self {
+        Self::Anywhere(false)
+    }
+}
+
+/// Which addresses redirects are followed to, beside the provider's own.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FollowTo {
+    /// `https://files.example.com`, or `https://*.example.com` for all hosts beneath. One that is written out may lie in a network of the
+    /// gateway's own.
+    pub origins: Vec<String>,
 }
 
 /// The parts of a `multipart/form-data` body.

@@ -90,6 +90,13 @@ async fn a_reset_is_read_in_its_unit() {
         ("seconds", "soon", None),
         ("seconds", "-3", None),
         ("seconds", "999999999", Some(86_400_000)),
+        ("span", "6m0s", Some(360_000)),
+        ("span", "1.5s", Some(1_500)),
+        ("span", "250ms", Some(250)),
+        ("span", "1h2m3s", Some(3_723_000)),
+        ("span", "12", None),
+        ("span", "soon", None),
+        ("span", "-5s", None),
     ] {
         let provider = json!({ "pace": { "reset": { "header": "RateLimit-Reset", "unit": unit } } });
         let given = ResponseTemplate::new(429).insert_header("RateLimit-Reset", value);

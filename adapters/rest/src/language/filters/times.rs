@@ -32,13 +32,14 @@ pub(super) fn seconds(span: &Value) -> Result<f64, Error> {
     if let Some(seconds) = number(span) {
         return Ok(seconds);
     }
-    let text = span.as_str().unwrap_or_default().trim();
-    if let Some(seconds) = clock(text) {
-        return Ok(seconds);
-    }
-    let parsed: Option<f64> =
-        text.parse::<Span>().ok().and_then(|span| span.total((Unit::Second, SpanRelativeTo::days_are_24_hours())).ok());
+    let parsed = seconds_of(span.as_str().unwrap_or_default().trim());
     parsed.ok_or_else(|| wrong("`seconds` was given no span such as `PT1M30S`, `1m30s` or `1:02:03`"))
+}
+
+/// The seconds of a span that says its units, or is a clock.
+pub(crate) fn seconds_of(text: &str) -> Option<f64> {
+    let parsed = || text.parse::<Span>().ok()?.total((Unit::Second, SpanRelativeTo::days_are_24_hours())).ok();
+    clock(text).or_else(parsed)
 }
 
 /// `1:02:03` and `02:03`.

@@ -159,7 +159,8 @@ async fn nothing_of_us_is_shown_elsewhere() {
             json!({ "auth": auth, "tls": tls, "headers": { "X-Own": "own-header" } })
         };
         let to = format!("https://localhost:{}/file?signature=1", address.port());
-        let section = with(|job| job["status"]["request"] = json!({ "path": "/jobs/1", "follow": true }));
+        let origin = format!("https://localhost:{}", address.port());
+        let section = with(|job| job["status"]["request"] = json!({ "path": "/jobs/1", "follow": { "origins": [origin] } }));
         let api = move |_: &Request| ResponseTemplate::new(302).insert_header("Location", to.as_str());
         let desk = Desk::with_job(words, &secrets, section, api).await;
         desk.poll().await.unwrap();
@@ -170,6 +171,36 @@ async fn nothing_of_us_is_shown_elsewhere() {
         }
         assert!(desk.requests().await.iter().any(|request| super::everything(request).contains("own-header")));
     }
+}
+
+/// F4: a redirect leads to the public internet, to the provider's own addresses, or to an origin that is written out; never to what stands
+/// beside the gateway.
+#[tokio::test]
+async fn a_redirect_does_not_lead_inside() {
+    let ca = authority("ours.example");
+    let server = issued(&ca, "localhost", ExtendedKeyUsagePurpose::ServerAuth);
+    let (address, seen) = serve(&ca, &server, false).await;
+    let authority = ca.pem();
+    let port = address.port();
+    for (follow, to, wanted) in [
+        (json!(true), format!("https://localhost:{port}/x"), "not one of the public internet"),
+        (json!(true), format!("https://127.0.0.1:{port}/x"), "not one of the public internet"),
+        (json!(true), "https://169.254.169.254/latest/meta-data".to_owned(), "not one of the public internet"),
+        (json!(true), "https://[::ffff:10.0.0.1]/x".to_owned(), "not one of the public internet"),
+        (json!(true), format!("http://localhost:{port}/x"), "not https"),
+        (json!({ "origins": ["https://files.example.com"] }), format!("https://localhost:{port}/x"), "does not follow to"),
+        (json!({ "origins": [format!("http://localhost:{port}")] }), format!("https://localhost:{port}/x"), "does not follow to"),
+        (json!({ "origins": ["https://*.localhost"] }), format!("https://a.localhost:{port}/x"), "does not follow to"),
+    ] {
+        let section = with(|job| job["status"]["request"] = json!({ "path": "/jobs/1", "follow": follow }));
+        let shown = to.clone();
+        let api = move |_: &Request| ResponseTemplate::new(302).insert_header("Location", to.as_str());
+        let words = |_: &str| json!({ "tls": { "ca": "env:CA" } });
+        let desk = Desk::with_job(words, &[("CA", authority.as_str())], section, api).await;
+        let error = desk.poll().await.unwrap_err();
+        assert!(error.to_string().contains(wanted), "{shown}: {error}");
+    }
+    assert!(seen.lock().unwrap().is_empty(), "nothing came");
 }
 
 /// What cannot be used is said when the adapter is built, and is not repeated.
