@@ -68,7 +68,9 @@ fn field(root: &Value, schema: &Value, hops: usize) -> Result<Map<String, Value>
     for word in ["oneOf", "anyOf"] {
         let Some(ways) = known.get(word).and_then(Value::as_array) else { continue };
         let ways: Vec<&Value> = ways.iter().filter(|way| way.get("type").is_none_or(|kind| kind != "null")).collect();
-        if let Some(choices) = titled(&ways) {
+        if let Some(mut choices) = titled(&ways) {
+            let given = known.get("default").filter(|given| ways.iter().any(|way| way.get("const") == Some(given)));
+            choices.extend(given.map(|given| ("default".to_owned(), given.clone())));
             return Ok(described(choices, known));
         }
         let [only] = ways[..] else { return Err("one of several kinds") };
@@ -228,8 +230,8 @@ mod tests {
             ),
             (json!({ "allOf": [{ "$ref": "#/$defs/Size" }] }), json!({ "type": "string", "enum": ["S", "L"], "title": "Size" })),
             (
-                json!({ "oneOf": [{ "const": "a", "title": "A" }, { "const": "b" }] }),
-                json!({ "type": "string", "oneOf": [{ "const": "a", "title": "A" }, { "const": "b", "title": "b" }] }),
+                json!({ "oneOf": [{ "const": "a", "title": "A" }, { "const": "b" }], "default": "b" }),
+                json!({ "type": "string", "oneOf": [{ "const": "a", "title": "A" }, { "const": "b", "title": "b" }], "default": "b" }),
             ),
             (
                 json!({ "type": "array", "items": { "enum": ["a", "b"] }, "minItems": 1, "uniqueItems": true }),

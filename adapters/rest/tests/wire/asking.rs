@@ -74,6 +74,83 @@ async fn gated(gates_of_job: Vec<Value>) -> Bench {
     .await
 }
 
+/// The schema of the one question that a provider with this list of fields asks.
+async fn form_of(fields: Value, form: &str) -> Result<Value, String> {
+    let words = json!({
+        "key": "1", "message": "Go?", "form": form,
+        "accept": { "request": { "path": "/answers", "body": { "fields": "{{ answer.content }}" } } },
+    });
+    let bench = Bench::new(asking(words), vec![answer(200, json!({ "status": "held", "fields": fields }))]).await;
+    match bench.poll(&JobRef::new("7")).await.map_err(|error| error.to_string())?.state {
+        JobState::InputRequired(questions) => match &questions[0].kind {
+            InputKind::Form { schema } => Ok(schema.clone()),
+            InputKind::Url { url } => Err(url.clone()),
+        },
+        other => Err(format!("{other:?}")),
+    }
+}
+
+/// Providers G3: an API that describes its fields in a list gets a form of them, in the words of MCP.
+#[tokio::test]
+async fn a_form_is_made_of_a_list_of_fields() {
+    let block = json!([
+        { "key": "release", "text": "Release name", "hint": "What is it called?", "required": false, "default": "next" },
+        { "key": "stream", "select": "Stream", "options": [{ "label": "Beta", "value": "beta" }, { "label": "Stable", "value": "stable" }], "default": "beta" },
+        { "key": "regions", "select": "Regions", "multiple": true, "options": ["eu", "us"], "required": false, "default": ["eu", "moon"] },
+    ]);
+    let form = "{{ body.fields | form(name='key', title=['text', 'select'], description='hint', must=true) }}";
+    let wanted = json!({
+        "type": "object",
+        "properties": {
+            "release": { "type": "string", "title": "Release name", "description": "What is it called?", "default": "next" },
+            "stream": { "type": "string", "title": "Stream", "default": "beta",
+                        "oneOf": [{ "const": "beta", "title": "Beta" }, { "const": "stable", "title": "Stable" }] },
+            "regions": { "type": "array", "title": "Regions", "default": ["eu"],
+                         "items": { "type": "string", "enum": ["eu", "us"] } },
+        },
+        "required": ["stream"],
+    });
+    assert_eq!(form_of(block, form).await, Ok(wanted));
+
+    let parameters = json!([
+        { "name": "DRY", "type": "BooleanParameterDefinition", "description": "Only say what would be done.", "definition": { "defaultVal": { "value": "TRUE" } } },
+        { "name": "TARGET", "type": "ChoiceParameterDefinition", "description": null, "definition": { "choices": ["a", "b"], "defaultVal": { "value": "c" } } },
+        { "name": "COUNT", "type": "int", "definition": { "defaultVal": { "value": "3" } } },
+        { "name": "LINES", "definition": { "choices": "x\ny\n" } },
+        { "name": "SHARE", "definition": { "defaultVal": { "value": 0.5 } } },
+        { "name": "PASSWORD", "type": "PasswordParameterDefinition" },
+        { "name": "FILE", "type": "FileParameterDefinition" },
+    ]);
+    let form = "{{ body.fields | form(default='definition.defaultVal.value', choices='definition.choices', kinds={'BooleanParameterDefinition': 'boolean', 'ChoiceParameterDefinition': 'string', 'PasswordParameterDefinition': 'secret'}) }}";
+    let wanted = json!({
+        "type": "object",
+        "properties": {
+            "DRY": { "type": "boolean", "description": "Only say what would be done.", "default": true },
+            "TARGET": { "type": "string", "enum": ["a", "b"] },
+            "COUNT": { "type": "integer", "default": 3 },
+            "LINES": { "type": "string", "enum": ["x", "y"] },
+            "SHARE": { "type": "number", "default": 0.5 },
+        },
+    });
+    assert_eq!(form_of(parameters, form).await, Ok(wanted));
+
+    for (fields, form, wanted) in [
+        (
+            json!([{ "name": "f", "type": "file", "required": true }]),
+            "{{ body.fields | form }}",
+            "the field `f` has to be filled in",
+        ),
+        (json!([{ "label": "f" }]), "{{ body.fields | form }}", "a field without a name (`name`)"),
+        (json!("none"), "{{ body.fields | form }}", "no list of fields"),
+        (json!([]), "{{ body.fields | form(kinds='x') }}", "a map from the API's words"),
+        (json!([]), "{{ body.fields | form(name=3) }}", "takes for `name`"),
+        (json!([]), "{{ body.fields | form(nam='key') }}", "nam"),
+    ] {
+        let said = form_of(fields, form).await.unwrap_err();
+        assert!(said.contains(wanted), "{form}: {said}");
+    }
+}
+
 /// Providers G3: several questions at once, with the choices that the API gives; each answer goes to its own item.
 #[tokio::test]
 async fn every_gate_is_a_question_of_its_own() {

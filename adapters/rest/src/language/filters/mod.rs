@@ -1,9 +1,11 @@
 //! The filters that MiniJinja lacks and job APIs need. Each is pure.
 
+mod forms;
 mod maps;
 mod texts;
 mod times;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -12,6 +14,7 @@ use minijinja::value::{Object, Serde, Value};
 use minijinja::{Environment, Error, ErrorKind};
 
 use crate::json;
+pub(crate) use times::seconds_of;
 
 /// Adds all of them.
 pub(crate) fn install(environment: &mut Environment<'static>) {
@@ -31,6 +34,7 @@ pub(crate) fn install(environment: &mut Environment<'static>) {
     environment.add_filter("pairs", maps::pairs);
     environment.add_filter("assignments", maps::assignments);
     environment.add_filter("keyed", maps::keyed);
+    environment.add_filter("form", forms::form);
     environment.add_filter("all_in", maps::all_in);
     environment.add_filter("any_in", maps::any_in);
     environment.add_filter("worst", maps::worst);
@@ -72,7 +76,7 @@ fn base64_decode(text: &str) -> Result<String, Error> {
 }
 
 /// What is wrong, without the value: it may be anything that a provider sent.
-fn wrong(message: &'static str) -> Error {
+fn wrong(message: impl Into<Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::InvalidOperation, message)
 }
 
