@@ -18,7 +18,9 @@ impl Exchange {
         plan: &FindPlan,
         mut context: Context,
     ) -> Result<Option<JobRef>, AdapterError> {
-        let looked = self.look_up(FIND, cx, tool, &mut context).await?;
+        // What the job itself would need, and its search does not, is not asked for again.
+        let lookups = if plan.uses("steps") { &tool.lookups[..] } else { &[] };
+        let looked = self.look_up(FIND, cx, lookups, &mut context).await?;
         let left = self.left(looked.timeout);
         let asked = Asked { request: &plan.request, reading: &plan.reading, missing: &plan.not_found };
         let Some(list) = &plan.list else {
@@ -98,6 +100,16 @@ fn doubt(message: &str) -> Faulty {
 impl ListPlan {
     /// Whether any of its texts uses a name.
     pub(crate) fn uses(&self, name: &str) -> bool {
-        self.matches.uses(name) || self.detail.as_ref().is_some_and(|detail| detail.request.uses(name))
+        let detail = |detail: &DetailPlan| detail.request.uses(name) || detail.when.as_ref().is_some_and(|when| when.uses(name));
+        let pages = self.pages.as_ref().is_some_and(|pages| pages.uses(name));
+        self.matches.uses(name) || self.items.uses(name) || pages || self.detail.as_ref().is_some_and(detail)
+    }
+}
+
+impl FindPlan {
+    /// Whether any of its texts uses a name.
+    pub(crate) fn uses(&self, name: &str) -> bool {
+        let unsure = self.unsure.as_ref().is_some_and(|unsure| unsure.uses(name));
+        unsure || self.request.uses(name) || self.job.uses(name) || self.list.as_ref().is_some_and(|list| list.uses(name))
     }
 }

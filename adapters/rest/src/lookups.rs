@@ -7,17 +7,21 @@ use std::time::Duration;
 
 use jobgate_adapter_api::{AdapterError, CallContext, ErrorKind, Operation, Timestamp};
 use minijinja::value::Value as Dynamic;
+use sha2::{Digest as _, Sha256};
 
 use crate::exchange::Exchange;
 use crate::language::Context;
-use crate::plan::{StepPlan, ToolPlan};
+use crate::plan::StepPlan;
 
 /// Answers that are remembered.
 const MOST: usize = 1000;
 
 /// What earlier lookups gave. Only good answers are in it: it holds nothing of a job, and a gateway that starts anew asks again.
 #[derive(Default)]
-pub(crate) struct Remembered(Mutex<HashMap<String, Entry>>);
+pub(crate) struct Remembered(Mutex<HashMap<Name, Entry>>);
+
+/// A hash over the tool, the lookup and all that it would send: what is sent may be a large file.
+type Name = [u8; 32];
 
 struct Entry {
     value: Dynamic,
@@ -28,7 +32,7 @@ struct Entry {
 #[derive(Debug)]
 pub(crate) struct Looked {
     /// Under which names what they gave is remembered.
-    used: Vec<String>,
+    used: Vec<Name>,
     /// The time that is left for the call itself.
     pub(crate) timeout: Duration,
 }
@@ -40,21 +44,21 @@ impl fmt::Debug for Remembered {
 }
 
 impl Remembered {
-    fn entries(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
+    fn entries(&self) -> MutexGuard<'_, HashMap<Name, Entry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get(&self, name: &str, now: Timestamp) -> Option<Dynamic> {
+    fn get(&self, name: &Name, now: Timestamp) -> Option<Dynamic> {
         self.entries().get(name).filter(|entry| entry.until > now).map(|entry| entry.value.clone())
     }
 
-    fn put(&self, name: String, value: Dynamic, until: Timestamp, now: Timestamp) {
+    fn put(&self, name: Name, value: Dynamic, until: Timestamp, now: Timestamp) {
         let mut entries = self.entries();
         if entries.len() >= MOST {
             entries.retain(|_, entry| entry.until > now);
         }
         if entries.len() >= MOST
-            && let Some(first) = entries.iter().min_by_key(|(_, entry)| entry.until).map(|(name, _)| name.clone())
+            && let Some(first) = entries.iter().min_by_key(|(_, entry)| entry.until).map(|(name, _)| *name)
         {
             entries.remove(&first);
         }
@@ -63,18 +67,18 @@ impl Remembered {
 }
 
 impl Exchange {
-    /// Makes the lookups of a tool; `context` then knows `steps`. They have half the time of a call.
+    /// Makes lookups of a tool; `context` then knows `steps`. They have half the time of a call.
     pub(crate) async fn look_up(
         &self,
         operation: Operation,
         cx: &CallContext,
-        tool: &ToolPlan,
+        lookups: &[StepPlan],
         context: &mut Context,
     ) -> Result<Looked, AdapterError> {
         let all = self.left(cx.timeout);
         let mut used = Vec::new();
         let left = self.left(cx.timeout / 2);
-        for step in &tool.lookups {
+        for step in lookups {
             let name = step.cache.map(|_| self.name_of(operation, cx, step, context)).transpose()?.flatten();
             let known = name.as_ref().and_then(|name| self.remembered.get(name, self.clock.now()));
             let value = match known {
@@ -86,7 +90,7 @@ impl Exchange {
             if let (Some(name), Some(cache)) = (name, step.cache) {
                 let now = self.clock.now();
                 if self.remembered.get(&name, now).is_none() {
-                    self.remembered.put(name.clone(), value, now.plus(cache), now);
+                    self.remembered.put(name, value, now.plus(cache), now);
                 }
                 used.push(name);
             }
@@ -109,18 +113,19 @@ impl Exchange {
         cx: &CallContext,
         step: &StepPlan,
         context: &Context,
-    ) -> Result<Option<String>, AdapterError> {
+    ) -> Result<Option<Name>, AdapterError> {
         let repeated = self.repeat(operation, &step.repeat, context)?;
         if repeated.contexts.is_empty() {
             return Ok(None);
         }
-        let mut name = format!("{}\n{}", cx.tool, step.name);
+        let mut name = Sha256::new();
+        name.update(format!("{}\n{}", cx.tool, step.name));
         for context in &repeated.contexts {
             let request = self.rendered(&step.request, context);
             let request = request.map_err(|message| AdapterError::new(ErrorKind::Rejected, operation, message))?;
-            name = format!("{name}\n{} {} {:?} {:?}", request.method(), request.uri(), request.headers(), request.body());
+            name.update(format!("\n{} {} {:?} {:?}", request.method(), request.uri(), request.headers(), request.body()));
         }
-        Ok(Some(name))
+        Ok(Some(name.finalize().into()))
     }
 }
 

@@ -24,7 +24,7 @@ impl Exchange {
         if tool.lookups.is_empty() {
             return self.start(cx, tool, context).await;
         }
-        let looked = self.look_up(SUBMIT, cx, tool, &mut context).await?;
+        let looked = self.look_up(SUBMIT, cx, &tool.lookups, &mut context).await?;
         let cx = CallContext { timeout: looked.timeout, ..cx.clone() };
         let started = self.start(&cx, tool, context).await;
         if let Err(error) = &started {

@@ -98,11 +98,43 @@ async fn output_and_errors_are_two_files() {
     assert_eq!(files(&output).iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), ["output.jsonl", "errors.jsonl"]);
 }
 
-/// D3: an entry without metadata is no match.
+/// Providers C8, A1: the requests themselves become the file that a batch needs, once also where the submit is made again.
+#[tokio::test]
+async fn requests_are_uploaded_before_the_batch() {
+    let played = Played::of("openai").await;
+    let requests = json!([
+        { "custom_id": "first", "body": { "model": "o3", "input": "Why is the \"sky\" blue?\nReally?" } },
+        { "custom_id": "second", "body": { "model": "o3", "input": "And the sea?" } },
+    ]);
+    let arguments = json!({ "endpoint": "/v1/responses", "requests": requests });
+    let job = played.start("batch", arguments.clone()).await;
+    assert_eq!(job.id(), "batch_good");
+    played.start("batch", arguments).await;
+    let sent = played.rig().requests().await;
+    let paths: Vec<&str> = sent.iter().map(|request| request.url.path()).collect();
+    assert_eq!(paths, ["/v1/files", "/v1/batches", "/v1/batches"]);
+    let body = String::from_utf8(sent[0].body.clone()).unwrap();
+    let lines: Vec<Value> = body.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    assert_eq!(lines.len(), 2, "{body}");
+    assert_eq!((&lines[0]["method"], &lines[0]["url"]), (&json!("POST"), &json!("/v1/responses")));
+    assert_eq!((&lines[0]["custom_id"], &lines[0]["body"]), (&requests[0]["custom_id"], &requests[0]["body"]));
+    assert_eq!(lines[1]["body"]["input"], "And the sea?");
+    let batch: Value = serde_json::from_slice(&sent[1].body).unwrap();
+    assert_eq!(batch["input_file_id"], "file-good");
+
+    let error = played.submit("batch", json!({ "endpoint": "/v1/responses" })).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Rejected && error.message().contains("requests"), "{error}");
+}
+
+/// D3, D4, F6: an entry without metadata is no match; the list is read page by page, and no further than the task goes back.
 #[tokio::test]
 async fn a_batch_is_found_by_the_key_in_its_metadata() {
-    let found = Played::of("openai").await.find("batch").await.unwrap().unwrap();
+    let played = Played::of("openai").await;
+    let found = played.find("batch").await.unwrap().unwrap();
     assert_eq!(found.id(), "batch_kept");
+    let asked: Vec<String> =
+        played.rig().requests().await.iter().map(|it| it.url.query().unwrap_or_default().to_owned()).collect();
+    assert_eq!(asked, ["limit=100", "limit=100&after=batch_bare", "limit=100&after=batch_long1"]);
 }
 
 /// F5: the newest event comes first in the list.

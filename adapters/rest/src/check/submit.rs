@@ -88,7 +88,7 @@ pub(super) fn names(checker: &mut Checker<'_>, place: &Place, words: &Names, sco
 }
 
 impl NamesPlan {
-    pub(super) fn uses(&self, name: &str) -> bool {
+    pub(crate) fn uses(&self, name: &str) -> bool {
         self.id.uses(name) || self.handles.iter().any(|(_, handle)| handle.uses(name))
     }
 }

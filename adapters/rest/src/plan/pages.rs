@@ -27,4 +27,10 @@ pub(crate) enum PageKind {
 impl PagesPlan {
     /// The name under which a request knows which page is wanted.
     pub(crate) const PLACE: &'static str = "page";
+
+    /// Whether any of its texts uses a name.
+    pub(crate) fn uses(&self, name: &str) -> bool {
+        let token = matches!(&self.kind, PageKind::Token { from, further } if from.uses(name) || further.uses(name));
+        token || self.items.uses(name) || self.until.as_ref().is_some_and(|until| until.uses(name))
+    }
 }

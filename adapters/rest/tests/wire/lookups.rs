@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use crate::support::{Bench, answer, issues, with};
-use jobgate_adapter_api::ErrorKind;
+use jobgate_adapter_api::{ErrorKind, IdempotencyKey};
 use jobgate_adapter_testkit::{Request, ResponseTemplate};
 use serde_json::{Value, json};
 
@@ -82,6 +82,33 @@ async fn a_lookup_that_fails_starts_nothing() {
         assert_eq!((error.kind(), bench.count().await), (kind, 1), "{error}");
         bench.submit(json!({ "flow": "nightly" })).await.unwrap();
         assert_eq!(bench.count().await, 3, "asked anew");
+    }
+}
+
+/// D4: a search that needs nothing of a lookup makes none: one that uploads a file would upload it twice.
+#[tokio::test]
+async fn a_find_asks_only_for_what_it_uses() {
+    let find = |query: &str| {
+        let mut job = named();
+        job["lookups"][0].as_object_mut().unwrap().remove("cache");
+        job["find"] = json!({
+            "request": { "path": "/runs", "query": { "tag": query } }, "items": "{{ body.runs }}",
+            "match": "item.tag == key", "job": { "id": "{{ item.id }}" },
+        });
+        job
+    };
+    let answers = |request: &Request| match request.url.path() {
+        "/v1/runs" => answer(200, json!({ "runs": [] })),
+        _ => flows(request),
+    };
+    let key = IdempotencyKey::new("k");
+    for (query, wanted) in
+        [("{{ key }}", &["/v1/runs?tag=k"][..]), ("{{ steps.flow }}", &["/v1/flows?name=nightly", "/v1/runs?tag=17"])]
+    {
+        let mut bench = Bench::routed(find(query), answers).await;
+        bench.cx.arguments = std::sync::Arc::new(json!({ "flow": "nightly" }).as_object().unwrap().clone());
+        assert_eq!(bench.adapter().find(&bench.cx, &key).await.unwrap(), None);
+        assert_eq!(bench.paths().await, wanted);
     }
 }
 
