@@ -203,7 +203,7 @@ impl Remote {
 
     /// Reads a kept artifact.
     pub(super) async fn read(&self, uri: &str) -> Result<Read, Failure> {
-        let reading = self.client.read_resource(ReadResourceRequestParams::new(uri));
+        let reading = Box::pin(self.client.read_resource(ReadResourceRequestParams::new(uri)));
         let answer = self.within(CALL_PATIENCE, async { Ok(reading.await) }).await?;
         match answer {
             Ok(read) => {
