@@ -22,7 +22,8 @@ impl Exchange {
         let (body, kind) = match &request.body {
             BodyPlan::None => return Ok(Bytes::new()),
             BodyPlan::Json(tree) => {
-                let value = engine.json(tree, context).map_err(|faulty| faulty.message)?.unwrap_or(Value::Null);
+                // Left out as a whole, it is no body, which is not the body `null`.
+                let Some(value) = engine.json(tree, context).map_err(|faulty| faulty.message)? else { return Ok(Bytes::new()) };
                 (value.to_string().into_bytes(), "application/json".to_owned())
             }
             BodyPlan::Form(fields) => {

@@ -33,6 +33,19 @@ async fn optional_leaves_a_field_out_and_default_fills_it() {
     assert_eq!(body(tree, json!({ "a": null, "d": 1 })).await, json!({ "b": 3, "c": [1] }));
 }
 
+/// A1: a body that is left out as a whole is none, which is another thing than `null`.
+#[tokio::test]
+async fn a_body_may_be_left_out() {
+    let words = with(|job| job["submit"]["request"]["body"] = json!("{{ args.input | optional }}"));
+    for (arguments, wanted) in [(json!({}), ""), (json!({ "input": null }), ""), (json!({ "input": 7 }), "7")] {
+        let bench = Bench::new(words.clone(), vec![answer(201, json!({ "id": 1 }))]).await;
+        bench.submit(arguments).await.unwrap();
+        let (method, _, body) = bench.last().await;
+        assert_eq!((method.as_str(), body.as_str()), ("POST", wanted));
+        assert_eq!(bench.last_header("content-type").await.is_some(), !wanted.is_empty());
+    }
+}
+
 /// An id or argument can never leave its place in a path.
 #[tokio::test]
 async fn a_value_in_a_path_is_escaped() {

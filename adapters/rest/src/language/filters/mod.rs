@@ -2,6 +2,7 @@
 
 mod forms;
 mod maps;
+mod numbers;
 mod texts;
 mod times;
 
@@ -30,6 +31,8 @@ pub(crate) fn install(environment: &mut Environment<'static>) {
     environment.add_filter("segments", texts::segments);
     environment.add_filter("tail", texts::tail);
     environment.add_filter("last_line", texts::last_line);
+    environment.add_filter("digits", numbers::digits);
+    environment.add_filter("swap_bytes", numbers::swap_bytes);
     environment.add_filter("values", maps::values);
     environment.add_filter("pairs", maps::pairs);
     environment.add_filter("assignments", maps::assignments);
@@ -120,6 +123,11 @@ mod tests {
             ("v | tail(2)", json!("a\nb\nc\n"), json!("b\nc")),
             ("v | last_line", json!("a\n  b \n\n"), json!("b")),
             ("v | last_line", json!("\n"), json!("undefined")),
+            ("v | digits(10, 16, 4)", json!(255), json!("00ff")),
+            ("v | digits(62, 16, 16)", json!("kH1GpeXWAQQ"), json!("f10920ffb13333bc")),
+            ("v | digits(16, 64, 6)", json!("000000110"), json!("AAAAEQ")),
+            ("v | digits(2, 36, 1)", json!("0000"), json!("0")),
+            ("v | swap_bytes", json!("f10920ff"), json!("ff2009f1")),
             ("v | iso", json!(1_785_240_000), json!("2026-07-28T12:00:00Z")),
             ("v | iso", json!(1_785_240_000.25), json!("2026-07-28T12:00:00.25Z")),
             ("v | iso('ms')", json!(1_785_240_000_250_i64), json!("2026-07-28T12:00:00.25Z")),
@@ -148,6 +156,12 @@ mod tests {
             ("v | name(20, length=3)", json!("x")),
             ("v | folders('job')", json!("a/../hunter2")),
             ("v | segments", json!("")),
+            ("v | digits(62, 16, 32)", json!("hunter2 ")),
+            ("v | digits(62, 16, 4)", json!("hunter2")),
+            ("v | digits(63, 16, 32)", json!("hunter2")),
+            ("v | digits(10, 16, 32)", json!("")),
+            ("v | digits(10, 16, 32)", json!(-1)),
+            ("v | swap_bytes", json!("hunter2")),
             ("v | iso('h')", json!(1)),
             ("v | iso", json!("hunter2")),
             ("v | iso", json!(1e300)),
