@@ -58,6 +58,7 @@ entries! {
     "prefect",
     "ray_jobs",
     "replicate",
+    "restate",
     "runpod",
     "runway",
     "slurm",

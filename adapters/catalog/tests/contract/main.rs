@@ -26,6 +26,7 @@ mod openai;
 mod prefect;
 mod ray_jobs;
 mod replicate;
+mod restate;
 mod runpod;
 mod runway;
 mod slurm;

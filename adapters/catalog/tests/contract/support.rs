@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt as _;
 use jobgate_adapter_api::{
-    Adapter, AdapterError, AdapterFactory, Artifact, CallContext, CancelOutcome, CancelWish, IdempotencyKey, Issues, JobOutput,
-    JobRef, Observation, Part, Place, SubmitRequest, Submitted, ToolWords,
+    Adapter, AdapterError, AdapterFactory, Artifact, CallContext, CancelOutcome, CancelWish, IdempotencyKey, InputAnswers,
+    Issues, JobOutput, JobRef, Observation, Part, Place, SubmitRequest, Submitted, ToolWords,
 };
 use jobgate_adapter_catalog::{Entry, Setting};
 use jobgate_adapter_testkit::{HttpRig, Rig, RigTool, SECRET_REF, Stubs, verified};
@@ -171,6 +171,11 @@ impl Played {
     pub(crate) async fn cancel(&self, tool: &str, job: &JobRef) -> Result<CancelOutcome, AdapterError> {
         self.cancel.get_or_init(|| CancelWish { requested_at: self.rig.deps().clock.now(), escalated: false });
         self.adapter.cancel(&self.context(tool), job).await
+    }
+
+    /// Hands over answers to a job's questions.
+    pub(crate) async fn answer(&self, tool: &str, job: &JobRef, answers: InputAnswers) -> Result<(), AdapterError> {
+        self.adapter.provide(&self.context(tool), job, &answers).await
     }
 
     /// What the provider's next delivery says of a job.
