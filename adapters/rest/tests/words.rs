@@ -345,31 +345,6 @@ fn every_problem_is_said_in_one_go() {
     assert_eq!(issues(provider(), wrong, schema()).len(), 3);
 }
 
-/// Checks the `rest` providers and their tools of a whole configuration.
-fn check_document(name: &str, text: &str) {
-    let document: Value = serde_saphyr::from_str(text).unwrap();
-    let mut tools = 0;
-    for (provider, words) in document["providers"].as_object().unwrap() {
-        let mut words = words.clone();
-        for common in ["adapter", "concurrency", "rate", "call_timeout"] {
-            words.as_object_mut().unwrap().remove(common);
-        }
-        for (tool, section) in
-            document["tools"].as_object().unwrap().iter().filter(|(_, section)| section["provider"] == **provider)
-        {
-            tools += 1;
-            let found = issues(words.clone(), section["job"].clone(), section["input"].clone());
-            assert_eq!(found, Vec::<String>::new(), "{name}: {tool}");
-        }
-    }
-    assert!(tools > 0, "{name} has a tool");
-}
-
-#[test]
-fn the_examples_have_no_issue() {
-    check_document("restate.yaml", include_str!("../../../examples/restate.yaml"));
-}
-
 /// A look that can only show a loss is enough where deliveries tell of the end.
 #[test]
 fn a_job_may_end_well_by_deliveries_alone() {
