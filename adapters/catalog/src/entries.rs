@@ -54,6 +54,7 @@ entries! {
     "kestra",
     "luma",
     "mux",
+    "n8n",
     "openai",
     "prefect",
     "ray_jobs",

@@ -22,6 +22,7 @@ mod heygen;
 mod kestra;
 mod luma;
 mod mux;
+mod n8n;
 mod openai;
 mod prefect;
 mod ray_jobs;

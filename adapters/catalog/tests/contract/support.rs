@@ -195,6 +195,13 @@ impl Played {
         (body.mime_type, bytes)
     }
 
+    /// Looks for the job that was submitted with these arguments.
+    pub(crate) async fn find_with(&self, tool: &str, arguments: Value) -> Result<Option<JobRef>, AdapterError> {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        let cx = CallContext { arguments: Arc::new(arguments), ..self.context(tool) };
+        self.adapter.find(&cx, &cx.key).await
+    }
+
     /// Looks for the job of the key that every submit here has.
     pub(crate) async fn find(&self, tool: &str) -> Result<Option<JobRef>, AdapterError> {
         self.find_as(&self.context(tool)).await
