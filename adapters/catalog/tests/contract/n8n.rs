@@ -1,9 +1,10 @@
 //! n8n: started by a webhook, found in a list, asked by an address that a delivery or the execution gives.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use jobgate_adapter_api::{CancelOutcome, ErrorKind, InputAction, InputAnswer, JobRef, JobState, Retry};
-use jobgate_adapter_testkit::{Case, HttpRig, Scenario, adapter_contract, verified};
+use jobgate_adapter_api::{CallContext, CancelOutcome, ErrorKind, InputAction, InputAnswer, JobRef, JobState, Retry};
+use jobgate_adapter_testkit::{Case, HttpRig, Rig, Scenario, adapter_contract, verified};
 use serde_json::{Value, json};
 
 use crate::support::{CALLBACK, Played, rig};
@@ -62,6 +63,10 @@ async fn an_execution_is_found_in_the_list() {
     let arguments = json!({ "webhook": "mute", "workflow_id": "mute" });
     assert_eq!(played.find_with(TOOL, arguments).await.unwrap(), Some(JobRef::new("110")));
     assert_eq!(played.find_with(TOOL, of("slow")).await.unwrap(), None);
+    let cx = CallContext { arguments: Arc::new(of("slow").as_object().unwrap().clone()), ..played.context(TOOL) };
+    played.rig().pass_time(Duration::from_mins(5)).await;
+    let error = played.adapter().find(&cx, &cx.key).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "what runs may not be listed, so nothing is started again");
     let asked = played.rig().requests().await;
     let details = asked.iter().filter(|it| it.url.path() == "/api/v1/executions/40").count();
     assert_eq!(details, 0, "one that began long before is not asked about");
