@@ -1,8 +1,6 @@
 //! Real notifications of SNS, signed as Amazon signs them, sent by moto's Step Functions: taken as data at one provider and as a reason to
 //! look at another, each pinned to its topic and certificate.
 
-#![expect(clippy::unwrap_used, reason = "a test whose processes cannot be run has failed")]
-
 use std::fs;
 use std::time::Duration;
 
