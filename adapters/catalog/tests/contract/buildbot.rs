@@ -61,6 +61,17 @@ async fn steps_are_counted() {
     assert_eq!(former, 1);
 }
 
+/// F3: what a build hands over are its properties; the worker's folders are nobody's business.
+#[tokio::test]
+async fn the_properties_of_a_build_are_its_result() {
+    let played = Played::of("buildbot").await;
+    let job = played.start("build", of("ok")).await;
+    let JobState::Succeeded(output) = played.end("build", &job).await.state else { panic!("it ends well") };
+    let data = output.data.unwrap();
+    assert_eq!((&data["number"], &data["ended"], &data["properties"]["answer"][0]), (&json!(7), &json!("success"), &json!("42")));
+    assert!(!data.to_string().contains("/srv/worker"), "{data}");
+}
+
 /// A5: what the caller says cannot take the place of what the gateway says; without a builder Buildbot would build on every one.
 #[tokio::test]
 async fn a_caller_chooses_one_builder_and_no_other() {
