@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use minijinja::Error;
-use minijinja::value::{Kwargs, Value};
+use minijinja::value::{Kwargs, Value, ValueKind};
 
 use super::wrong;
 
@@ -61,6 +61,33 @@ pub(super) fn assignments(map: &Value, options: Kwargs) -> Result<Value, Error> 
     let sep = sep.unwrap_or("=");
     let assignment = |key: Value| Ok(Value::from(format!("{key}{sep}{}", map.get_item(&key)?)));
     map.try_iter()?.map(assignment).collect::<Result<Vec<Value>, Error>>().map(Value::from)
+}
+
+/// A map of maps as a map of one of their fields: `body.params | pick('schema')`. What lacks it is left out.
+pub(super) fn pick(map: &Value, field: &str) -> Result<Value, Error> {
+    let of = |value: Value| value.get_attr(field).ok().filter(|value| !value.is_undefined());
+    let picked = entries(map)?.into_iter().filter_map(|(name, value)| Some((name, of(value)?)));
+    Ok(Value::from(picked.collect::<BTreeMap<String, Value>>()))
+}
+
+/// What a map and another have together; where both have a name, the other's value counts.
+pub(super) fn merge(map: &Value, other: &Value) -> Result<Value, Error> {
+    Ok(Value::from(entries(map)?.into_iter().chain(entries(other)?).collect::<BTreeMap<String, Value>>()))
+}
+
+/// The part of a map whose names are in a list, or in another map: `answer.content | only(item.fields)`.
+pub(super) fn only(map: &Value, names: &Value) -> Result<Value, Error> {
+    let names = members(names)?;
+    let named = |name: &str| names.iter().any(|listed| listed.as_str() == Some(name));
+    Ok(Value::from(entries(map)?.into_iter().filter(|(name, _)| named(name)).collect::<BTreeMap<String, Value>>()))
+}
+
+/// The names of a map, which are texts as in JSON, and its values.
+fn entries(map: &Value) -> Result<Vec<(String, Value)>, Error> {
+    if map.kind() != ValueKind::Map {
+        return Err(wrong("a map was wanted, and something else was given"));
+    }
+    map.try_iter()?.map(|name| Ok((name.to_string(), map.get_item(&name)?))).collect()
 }
 
 /// Whether every member is one of `wanted`. Not so for an empty list: what has no children yet is not done.

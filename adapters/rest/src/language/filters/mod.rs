@@ -38,6 +38,9 @@ pub(crate) fn install(environment: &mut Environment<'static>) {
     environment.add_filter("assignments", maps::assignments);
     environment.add_filter("keyed", maps::keyed);
     environment.add_filter("form", forms::form);
+    environment.add_filter("pick", maps::pick);
+    environment.add_filter("merge", maps::merge);
+    environment.add_filter("only", maps::only);
     environment.add_filter("all_in", maps::all_in);
     environment.add_filter("any_in", maps::any_in);
     environment.add_filter("worst", maps::worst);
@@ -107,6 +110,10 @@ mod tests {
             ("v | keyed('k', type='text', n=3)", json!([{ "k": "a", "n": 1 }]), json!({ "a": { "n": 1, "type": "text" } })),
             ("v | assignments", json!({ "k": "v", "n": 2 }), json!(["k=v", "n=2"])),
             ("v | assignments(sep=': ') | join(',')", json!({ "k": "v" }), json!("k: v")),
+            ("v | pick('n')", json!({ "a": { "n": 1 }, "b": { "m": 2 }, "c": 3 }), json!({ "a": 1 })),
+            ("v.a | merge(v.b)", json!({ "a": { "x": 1, "y": 2 }, "b": { "y": 3 } }), json!({ "x": 1, "y": 3 })),
+            ("v | only(['a', 'z'])", json!({ "a": 1, "b": 2 }), json!({ "a": 1 })),
+            ("v | only({'b': 0})", json!({ "a": 1, "b": 2 }), json!({ "b": 2 })),
             ("v | all_in(['done'])", json!(["done", "done"]), json!(true)),
             ("v | all_in(['done'])", json!(["done", "busy"]), json!(false)),
             ("v | all_in(['done'])", json!([]), json!(false)),
@@ -170,6 +177,9 @@ mod tests {
             ("v | pairs(field='x')", json!({})),
             ("v | keyed('name')", json!([{ "value": "hunter2" }])),
             ("v | keyed('name')", json!("hunter2")),
+            ("v | pick('x')", json!(["hunter2"])),
+            ("{} | merge(v)", json!("hunter2")),
+            ("v | only('hunter2')", json!({})),
         ] {
             let error = eval(expression, v).expect_err(expression);
             assert!(!error.to_string().contains("hunter2"), "{expression}: {error}");
