@@ -34,6 +34,7 @@ macro_rules! entries {
 }
 
 entries! {
+    "airflow",
     "anthropic",
     "apify",
     "argo_workflows",

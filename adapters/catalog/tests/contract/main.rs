@@ -2,6 +2,7 @@
 
 mod support;
 
+mod airflow;
 mod anthropic;
 mod apify;
 mod argo_workflows;
