@@ -35,7 +35,7 @@ fn learned(job: JobRef, learned: &std::collections::BTreeMap<String, String>) ->
 }
 
 async fn questions(played: &Played, job: &JobRef) -> Vec<InputRequest> {
-    match played.look("dag_run", job).await.unwrap().state {
+    match played.look("dag_run", job).await.unwrap_or_else(|error| panic!("{error}")).state {
         JobState::InputRequired(questions) => questions,
         state => panic!("it waits for a person, and is {state:?}"),
     }
