@@ -40,6 +40,7 @@ entries! {
     "argo_workflows",
     "assemblyai",
     "aws_step_functions",
+    "azure_async_operation",
     "bfl",
     "buildbot",
     "celery_flower",

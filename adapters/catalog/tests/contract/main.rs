@@ -8,6 +8,7 @@ mod apify;
 mod argo_workflows;
 mod assemblyai;
 mod aws_step_functions;
+mod azure_async_operation;
 mod bfl;
 mod buildbot;
 mod celery_flower;
