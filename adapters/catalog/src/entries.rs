@@ -57,6 +57,7 @@ entries! {
     "luma",
     "mux",
     "n8n",
+    "ogc_api_processes",
     "openai",
     "prefect",
     "ray_jobs",

@@ -25,6 +25,7 @@ mod kestra;
 mod luma;
 mod mux;
 mod n8n;
+mod ogc_api_processes;
 mod openai;
 mod prefect;
 mod ray_jobs;
