@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use jobgate_adapter_api::{
-    Adapter, CallContext, CancelOutcome, CancelWish, ErrorKind, InputAction, InputAnswer, InputKind, Issues, JobRef, JobState,
-    Place, Retry,
+    CallContext, CancelOutcome, CancelWish, ErrorKind, InputAction, InputAnswer, InputKind, Issues, JobRef, JobState, Place,
+    Retry,
 };
 use jobgate_adapter_testkit::{Case, HttpRig, Rig, Scenario, adapter_contract};
 use serde_json::{Value, json};
