@@ -171,7 +171,7 @@ async fn params_are_fields_of_the_form() {
     let fields: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
     assert_eq!(fields, ["chosen_options", "day", "size"]);
     let content = json!({ "chosen_options": ["orders", "customers"], "day": "2026-08-01" });
-    played.provide("dag_run", &job, &answer(&asked[0].key, InputAction::Accept, content)).await.unwrap();
+    played.answer("dag_run", &job, answer(&asked[0].key, InputAction::Accept, content)).await.unwrap();
     assert!(matches!(played.end("dag_run", &job).await.state, JobState::Succeeded(_)));
 }
 
@@ -183,7 +183,7 @@ async fn a_no_rejects_or_ends_the_run() {
     for dag in ["late", "form"] {
         let job = played.start("dag_run", of(dag)).await;
         let asked = questions(&played, &job).await;
-        played.provide("dag_run", &job, &answer(&asked[0].key, InputAction::Decline, json!({}))).await.unwrap();
+        played.answer("dag_run", &job, answer(&asked[0].key, InputAction::Decline, json!({}))).await.unwrap();
         ends.push(played.look("dag_run", &job).await.unwrap().state.is_terminal());
     }
     assert_eq!((ends, played.rig().answers().await.unwrap()), (vec![false, true], 2));
@@ -196,7 +196,7 @@ async fn answered_elsewhere_and_asked_of_others() {
     let job = played.start("dag_run", of("late")).await;
     let asked = questions(&played, &job).await;
     let yes = answer(&asked[0].key, InputAction::Accept, json!({ "chosen_options": "Approve" }));
-    played.provide("dag_run", &job, &yes).await.unwrap();
+    played.answer("dag_run", &job, yes).await.unwrap();
     assert_eq!(played.rig().answers().await.unwrap(), 0);
     let job = played.start("dag_run", of("theirs")).await;
     let seen = played.look("dag_run", &job).await.unwrap();
