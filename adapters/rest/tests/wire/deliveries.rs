@@ -1,11 +1,10 @@
 //! Deliveries and what is sent because of them: callback addresses, ids and links that came by push.
 
-use jobgate_adapter_api::{ErrorKind, Issues, JobRef, JobState, Place, ToolWords, factory};
-use jobgate_adapter_rest::Rest;
+use jobgate_adapter_api::{ErrorKind, JobRef, JobState};
 use jobgate_adapter_testkit::{SECRET_REF, verified};
 use serde_json::{Value, json};
 
-use crate::support::{Bench, answer, least, with};
+use crate::support::{Bench, answer, issues_of, least, with};
 
 const CALLBACK: &str = "https://gateway.example.com/hooks/p/a-token-that-nobody-can-guess";
 
@@ -147,11 +146,7 @@ fn words_that_a_hint_would_leave_unread_are_refused() {
     ] {
         let mut provider = json!({ "base_url": "https://api.example.com", "delivery": { "job": "{{ body.id }}", "hint": true } });
         provider["delivery"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let place = Place::root().key("tools").key("t").key("job");
-        let tools = vec![ToolWords { name: "t".to_owned(), input_schema: json!({ "type": "object" }), place, words: job }];
-        let mut issues = Issues::new();
-        assert!(factory::<Rest>().check(&Place::root().key("providers").key("p"), provider, tools, &mut issues).is_none());
-        let found: Vec<String> = issues.iter().map(|issue| format!("{}: {}", issue.place, issue.message)).collect();
+        let found = issues_of(provider, job);
         assert!(found.len() == 1 && found[0].starts_with(wanted), "{wanted}\n{found:?}");
     }
 }

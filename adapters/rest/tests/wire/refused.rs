@@ -1,22 +1,12 @@
 //! What the check says of wrong errors, outcomes, rules, counts and cancels: the place, and what would be right.
 
-use crate::support::{least, with};
-use jobgate_adapter_api::{Issues, Place, ToolWords, factory};
-use jobgate_adapter_rest::Rest;
+use crate::support::{issues_of, least, with};
 use serde_json::{Value, json};
 
+/// With the places in short.
 fn issues(provider: Value, job: Value) -> Vec<String> {
-    let mut words = json!({ "base_url": "https://api.example.com/v1" });
-    words.as_object_mut().unwrap().extend(provider.as_object().unwrap().clone());
-    let tool = ToolWords {
-        name: "t".to_owned(),
-        input_schema: json!({ "type": "object" }),
-        place: Place::root().key("job"),
-        words: job,
-    };
-    let mut issues = Issues::new();
-    factory::<Rest>().check(&Place::root().key("provider"), words, vec![tool], &mut issues);
-    issues.iter().map(|issue| format!("{}: {}", issue.place, issue.message)).collect()
+    let short = |issue: String| issue.replacen("providers.p", "provider", 1).replacen("tools.t.job", "job", 1);
+    issues_of(provider, job).into_iter().map(short).collect()
 }
 
 #[track_caller]
@@ -94,6 +84,18 @@ fn wrong_outcomes_rules_and_counts() {
             }
         });
         one(&issues(json!({}), job), wanted);
+    }
+}
+
+/// F4: where redirects lead is said in origins.
+#[test]
+fn wrong_redirects() {
+    for (follow, wanted) in [
+        (json!({ "origins": [] }), "job.status.request.follow.origins: must not be empty"),
+        (json!({ "origins": ["files.example.com"] }), "job.status.request.follow.origins: `files.example.com` is no origin"),
+        (json!({ "origins": ["https://a.example.com/x"] }), "job.status.request.follow.origins: `https://a.example.com/x` is no"),
+    ] {
+        one(&issues(json!({}), with(|job| job["status"]["request"]["follow"] = follow)), wanted);
     }
 }
 

@@ -70,15 +70,44 @@ pub(crate) fn with(change: impl FnOnce(&mut Value)) -> Value {
     job
 }
 
+/// The one tool of these tests.
+pub(crate) fn tool(job: Value) -> ToolWords<Value> {
+    let place = Place::root().key("tools").key("t").key("job");
+    ToolWords { name: "t".to_owned(), input_schema: json!({ "type": "object" }), place, words: job }
+}
+
+/// What a call of it is told.
+pub(crate) fn call() -> CallContext {
+    CallContext {
+        tool: "t".to_owned(),
+        key: IdempotencyKey::new("0123456789abcdef0123456789abcdef"),
+        timeout: Duration::from_secs(10),
+        arguments: Arc::default(),
+        started_at: Timestamp::from_millis(0),
+        callback_url: None,
+        cancel: None,
+    }
+}
+
 /// What is wrong with a job section, as people read it.
 pub(crate) fn issues(job: Value) -> Vec<String> {
-    let place = Place::root().key("tools").key("t").key("job");
-    let tools = vec![ToolWords { name: "t".to_owned(), input_schema: json!({ "type": "object" }), place, words: job }];
-    let provider = json!({ "base_url": "https://api.example.com" });
-    let mut issues = Issues::new();
-    factory::<Rest>().check(&Place::root().key("providers").key("p"), provider, tools, &mut issues);
     let hint = |hint: Option<String>| hint.map(|hint| format!(" [{hint}]")).unwrap_or_default();
-    issues.into_iter().map(|issue| format!("{}: {}{}", issue.place, issue.message, hint(issue.hint))).collect()
+    let found = checked(json!({}), job).into_iter();
+    found.map(|issue| format!("{}: {}{}", issue.place, issue.message, hint(issue.hint))).collect()
+}
+
+/// What is wrong with a provider section, or with its job section, without the hints.
+pub(crate) fn issues_of(provider: Value, job: Value) -> Vec<String> {
+    checked(provider, job).iter().map(|issue| format!("{}: {}", issue.place, issue.message)).collect()
+}
+
+/// Where `provider` has no `base_url`, it is that of an API somewhere.
+fn checked(mut provider: Value, job: Value) -> Issues {
+    provider.as_object_mut().unwrap().entry("base_url").or_insert_with(|| json!("https://api.example.com"));
+    let mut issues = Issues::new();
+    let found = factory::<Rest>().check(&Place::root().key("providers").key("p"), provider, vec![tool(job)], &mut issues);
+    assert_eq!(found.is_some(), issues.is_empty());
+    issues
 }
 
 impl Bench {
@@ -116,23 +145,11 @@ impl Bench {
             words.as_object_mut().unwrap().entry("base_url").or_insert_with(|| json!(format!("{url}{base}")));
             words
         });
-        let place = Place::root().key("tools").key("t").key("job");
-        let tools = vec![ToolWords { name: "t".to_owned(), input_schema: json!({ "type": "object" }), place, words: job }];
         let mut issues = Issues::new();
-        let checked = factory::<Rest>().check(&rig.deps().place, Rig::provider(&rig), tools, &mut issues);
+        let checked = factory::<Rest>().check(&rig.deps().place, Rig::provider(&rig), vec![tool(job)], &mut issues);
         assert!(issues.is_empty(), "{issues:?}");
         let adapter = checked.unwrap().build(&rig.deps()).unwrap();
-        let key = IdempotencyKey::new("0123456789abcdef0123456789abcdef");
-        let cx = CallContext {
-            tool: "t".to_owned(),
-            key,
-            timeout: Duration::from_secs(10),
-            arguments: Arc::default(),
-            started_at: Timestamp::from_millis(0),
-            callback_url: None,
-            cancel: None,
-        };
-        Self { rig, adapter, cx }
+        Self { rig, adapter, cx: call() }
     }
 
     pub(crate) fn adapter(&self) -> &dyn Adapter {

@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jobgate_adapter_api::{
-    Adapter, AdapterError, CallContext, Deps, IdempotencyKey, Issues, JobRef, Observation, Place, Secret, SecretError, SecretRef,
-    SecretSource, SubmitRequest, Submitted, Timestamp, ToolWords, factory,
+    Adapter, AdapterError, CallContext, Deps, Issues, JobRef, Observation, Secret, SecretError, SecretRef, SecretSource,
+    SubmitRequest, Submitted, factory,
 };
 use jobgate_adapter_rest::Rest;
 use jobgate_adapter_testkit::{Absent, HttpRig, MockApi, Request, ResponseTemplate, Rig};
 use serde_json::{Value, json};
 
-use crate::support::with;
+use crate::support::{call, tool, with};
 
 /// A provider whose answers are a function of what it is asked, and an adapter in front of it.
 pub(super) struct Desk {
@@ -47,6 +47,16 @@ impl<F: Fn(&Request) -> ResponseTemplate + Send + Sync + 'static> MockApi for Ap
 /// Secrets by name: `env:NAME`.
 #[derive(Clone, Debug)]
 pub(super) struct Secrets(pub(super) Vec<(&'static str, String)>);
+
+impl Secrets {
+    fn of(secrets: &[(&'static str, &str)]) -> Self {
+        Self(secrets.iter().map(|(name, value)| (*name, (*value).to_owned())).collect())
+    }
+
+    fn in_place_of(self, deps: Deps) -> Deps {
+        Deps { secrets: Arc::new(self), ..deps }
+    }
+}
 
 impl SecretSource for Secrets {
     fn read(&self, reference: &SecretRef) -> Result<Secret, SecretError> {
@@ -80,25 +90,14 @@ impl Desk {
             words["error_message"] = json!("{{ body.message }}");
             words
         });
-        let secrets = Secrets(secrets.iter().map(|(name, value)| (*name, (*value).to_owned())).collect());
-        let deps = Deps { secrets: Arc::new(secrets), ..rig.deps() };
+        let deps = Secrets::of(secrets).in_place_of(rig.deps());
         let adapter = built(Rig::provider(&rig), job, &deps).unwrap();
-        let cx = CallContext {
-            tool: "t".to_owned(),
-            key: IdempotencyKey::new("0123456789abcdef0123456789abcdef"),
-            timeout: Duration::from_secs(10),
-            arguments: std::sync::Arc::default(),
-            started_at: Timestamp::from_millis(0),
-            callback_url: None,
-            cancel: None,
-        };
-        Self { rig, adapter, cx }
+        Self { rig, adapter, cx: call() }
     }
 
     /// The world of the adapter, with these secrets.
     pub(super) fn deps(&self, secrets: &[(&'static str, &str)]) -> Deps {
-        let secrets = Secrets(secrets.iter().map(|(name, value)| (*name, (*value).to_owned())).collect());
-        Deps { secrets: Arc::new(secrets), ..self.rig.deps() }
+        Secrets::of(secrets).in_place_of(self.rig.deps())
     }
 
     pub(super) async fn submit(&self) -> Result<Submitted, AdapterError> {
@@ -144,10 +143,8 @@ impl Desk {
 
 /// An adapter with one tool `t`; else the first thing that is wrong.
 pub(super) fn built(provider: Value, job: Value, deps: &Deps) -> Result<Arc<dyn Adapter>, String> {
-    let place = Place::root().key("tools").key("t").key("job");
-    let tools = vec![ToolWords { name: "t".to_owned(), input_schema: json!({ "type": "object" }), place, words: job }];
     let mut issues = Issues::new();
-    let checked = factory::<Rest>().check(&deps.place, provider, tools, &mut issues);
+    let checked = factory::<Rest>().check(&deps.place, provider, vec![tool(job)], &mut issues);
     if let Some(issue) = issues.into_iter().next() {
         return Err(format!("{}: {}", issue.place, issue.message));
     }

@@ -2,9 +2,8 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use jobgate_adapter_api::{Adapter, AdapterError, CallContext, ErrorKind, IdempotencyKey, JobRef, Observation, Timestamp};
+use jobgate_adapter_api::{Adapter, AdapterError, ErrorKind, JobRef, Observation};
 use jobgate_adapter_testkit::{Request, ResponseTemplate};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair};
 use rustls_pki_types::pem::PemObject as _;
@@ -16,7 +15,7 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 use super::{Desk, built, job};
-use crate::support::{least, with};
+use crate::support::{call, least, with};
 
 /// Heads of requests, each with the number of certificates that its client showed.
 type Seen = Arc<Mutex<Vec<(String, usize)>>>;
@@ -75,16 +74,7 @@ async fn serve(ca: &CertifiedIssuer<'static, KeyPair>, server: &Pair, strict: bo
 }
 
 async fn look(adapter: &dyn Adapter) -> Result<Observation, AdapterError> {
-    let cx = CallContext {
-        tool: "t".to_owned(),
-        key: IdempotencyKey::new("0123456789abcdef0123456789abcdef"),
-        timeout: Duration::from_secs(10),
-        arguments: std::sync::Arc::default(),
-        started_at: Timestamp::from_millis(0),
-        callback_url: None,
-        cancel: None,
-    };
-    adapter.poll(&cx, &JobRef::new("1")).await
+    adapter.poll(&call(), &JobRef::new("1")).await
 }
 
 fn provider(address: SocketAddr, tls: &Value) -> Value {

@@ -1,22 +1,13 @@
 //! Words of `auth` and `tls` that must be refused, each with its place and a sentence that helps.
 
-use jobgate_adapter_api::{Issues, Place, ToolWords, factory};
-use jobgate_adapter_rest::Rest;
 use serde_json::{Value, json};
 
-use crate::support::least;
+use crate::support::{issues_of, least};
 
 fn issues(provider: &Value) -> Vec<String> {
-    let mut words = json!({ "base_url": "https://api.example.com", "settings": { "who": "me" } });
-    for (name, value) in provider.as_object().unwrap() {
-        words[name] = value.clone();
-    }
-    let place = Place::root().key("tools").key("t").key("job");
-    let tools = vec![ToolWords { name: "t".to_owned(), input_schema: json!({ "type": "object" }), place, words: least() }];
-    let mut issues = Issues::new();
-    let checked = factory::<Rest>().check(&Place::root().key("providers").key("p"), words, tools, &mut issues);
-    assert_eq!(checked.is_some(), issues.is_empty());
-    issues.into_iter().map(|issue| format!("{}: {}", issue.place, issue.message)).collect()
+    let mut words = json!({ "settings": { "who": "me" } });
+    words.as_object_mut().unwrap().extend(provider.as_object().unwrap().clone());
+    issues_of(words, least())
 }
 
 fn oauth2(name: &str, value: Value) -> Value {
