@@ -189,6 +189,38 @@ async fn people_answer_awakeables() {
     engine.stop();
 }
 
+/// A1, C4, providers C8, D1: a workflow is started under the key of its task, lives through a kill, and is found by that key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_workflow_runs_under_the_key_of_its_task() {
+    let Some(engine) = Engine::start("restate") else { return };
+    let restate = Restate::of(&engine);
+    let folder = tempfile::tempdir().unwrap();
+    let setup = setup(&engine, &folder);
+    let caller = Caller::new(&setup);
+    let gateway = setup.start().await;
+
+    let id = caller.detach("run_pipeline", &json!({ "input": { "what": "plan-18" } }));
+    let mut key = String::new();
+    wait::until_async("the workflow to wait for its promise", LIMIT, async || {
+        let query = "select service_key from sys_promise where service_name = 'pipeline' and not completed";
+        let (_, answer) = restate.admin("POST", "/query", Some(json!({ "query": query }))).await;
+        key = answer["rows"][0]["service_key"].as_str()?.to_owned();
+        Some(())
+    })
+    .await;
+    gateway.kill();
+    let gateway = setup.start().await;
+    let (status, noted) = restate.ingress(&format!("/pipeline/{key}/approve"), &[], json!(true)).await;
+    assert_eq!((status, noted), (200, json!({ "noted": true })));
+    let (code, ended) = caller.follow(&id);
+    assert_eq!((code, &ended["result"]["structuredContent"]), (0, &json!({ "deployed": "plan-18" })), "{ended}");
+    let (status, again) = restate.ingress(&format!("/pipeline/{key}/run/send"), &[], json!({ "what": "other" })).await;
+    assert_eq!((status, &again["status"]), (202, &json!("PreviouslyAccepted")), "the key of the task is the workflow's");
+
+    assert!(gateway.stop().success());
+    engine.stop();
+}
+
 fn greeting(name: &str) -> Value {
     json!({ "handler": "ok", "input": { "name": name } })
 }

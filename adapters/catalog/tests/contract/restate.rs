@@ -50,6 +50,19 @@ async fn what_a_handler_returned_is_the_result() {
     assert!(start.body.is_empty(), "nothing was said of an input");
 }
 
+/// C8, D1: the own handler of a workflow takes the key in its path and no header with it; a service that is not there starts nothing.
+#[tokio::test]
+async fn a_workflow_runs_under_the_key_of_its_task() {
+    let played = Played::of("restate").await;
+    let workflow = json!({ "service": "pipeline", "handler": "run", "input": { "what": "plan-18" } });
+    assert_eq!(output(&played, workflow).await.1, Some(json!({ "deployed": "plan-18" })));
+    let requests = played.rig().requests().await;
+    let start = requests.iter().find(|request| request.url.path().starts_with("/pipeline/")).unwrap();
+    assert_eq!(start.url.path(), "/pipeline/6a6f6267617465000000000000000001/run/send");
+    let error = played.submit("invocation", json!({ "service": "nope", "handler": "run" })).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Rejected && error.message().contains("'nope' does not exist"), "{error}");
+}
+
 /// E4, E10: 470 is "not yet": the next look asks again.
 #[tokio::test]
 async fn a_result_that_the_ingress_does_not_have_yet_is_asked_for_again() {
@@ -116,7 +129,7 @@ async fn without_a_form_nobody_is_asked() {
 
 /// C1: what is refused has started nothing, and says why in Restate's words.
 #[tokio::test]
-async fn a_throttled_submit_waits_and_unknown_handlers_and_workflows_are_refused() {
+async fn a_throttled_submit_waits_and_unknown_handlers_and_chosen_keys_of_workflows_are_refused() {
     let played = Played::of("restate").await;
     let error = played.submit("invocation", of("busy")).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::RateLimited, Retry::After(Duration::from_secs(7))));
