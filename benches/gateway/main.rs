@@ -1,6 +1,6 @@
 //! What the gateway costs, as ratios within one run: `cargo bench` prints the tables of `docs/performance.md`.
 //!
-//! Names on the command line choose parts: `cargo bench -- get create sizes restart journey waiters streams webhooks`; without any, all run.
+//! Names on the command line choose parts: `cargo bench -- get create sizes restart journey waiters streams webhooks polls`; without any, all run.
 #![expect(clippy::print_stdout, reason = "the tables are the program's output")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
@@ -8,12 +8,13 @@ mod deliveries;
 mod gateway;
 mod load;
 mod parts;
+mod polls;
 mod waiting;
 mod webhooks;
 
 type Part = (&'static str, fn() -> String);
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     ("get", parts::get),
     ("create", parts::create),
     ("sizes", parts::sizes),
@@ -22,6 +23,7 @@ const PARTS: [Part; 8] = [
     ("waiters", waiting::waiters),
     ("streams", waiting::streams),
     ("webhooks", webhooks::webhooks),
+    ("polls", polls::polls),
 ];
 
 fn main() {
