@@ -78,14 +78,16 @@ impl Exchange {
         mut context: Context,
     ) -> Result<(Observation, Context), AdapterError> {
         let status = &tool.status;
-        if let Some(word) = status.rules.word.as_ref().and_then(|word| self.plan.engine.string(word, &context).ok()) {
+        // Where the rules or their messages read the log it is there before them, else only where a result or failure shows it.
+        let early = tool.status.rules.needs_log();
+        // The rules know the word by themselves.
+        let word = status.rules.word.as_ref().filter(|_| early || !status.steps.is_empty());
+        if let Some(word) = word.and_then(|word| self.plan.engine.string(word, &context).ok()) {
             context.set("word", &word);
         }
         self.run_steps(operation, cx, &status.steps, &mut context).await?;
-        // Where the rules or their messages read the log it is there before them, else only where a result or failure shows it.
         let mut read = LogRead::default();
         context.set("log", &"");
-        let early = tool.status.rules.needs_log();
         if let Some(log) = tool.log.as_ref().filter(|_| early) {
             read = self.read_log(operation, cx, log, &mut context).await;
         }

@@ -1,6 +1,7 @@
 //! An answer, as texts read it.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
@@ -23,6 +24,8 @@ pub(crate) struct Answer {
     /// It says that it is JSON and is not.
     pub(super) broken: bool,
     pub(super) html: bool,
+    /// What texts read of it.
+    described: OnceLock<[(&'static str, Dynamic); 4]>,
 }
 
 impl Answer {
@@ -50,7 +53,7 @@ impl Answer {
             ParseAnswer::Text => false,
         };
         let body = value.map(|value| Dynamic::from(Serde(value)));
-        Self { status: parts.status, headers: parts.headers, text, body, broken, html }
+        Self { status: parts.status, headers: parts.headers, text, body, broken, html, described: OnceLock::new() }
     }
 
     /// Bytes of the body, as far as it was read.
@@ -61,16 +64,20 @@ impl Answer {
     /// Adds `code`, `headers`, `body` and `text`. A header is named in lower case, with `-` or `_`.
     pub(crate) fn describe(&self, context: &mut Context) {
         for (name, value) in self.values() {
-            context.set_dynamic(name, value);
+            context.set_dynamic(name, value.clone());
         }
     }
 
     /// The same names as one value.
     pub(crate) fn as_value(&self) -> Dynamic {
-        Dynamic::from(BTreeMap::from(self.values()))
+        Dynamic::from(BTreeMap::from(self.values().clone()))
     }
 
-    fn values(&self) -> [(&'static str, Dynamic); 4] {
+    fn values(&self) -> &[(&'static str, Dynamic); 4] {
+        self.described.get_or_init(|| self.read_values())
+    }
+
+    fn read_values(&self) -> [(&'static str, Dynamic); 4] {
         let mut headers: BTreeMap<String, Dynamic> = BTreeMap::new();
         for (name, value) in &self.headers {
             let value = Dynamic::from(String::from_utf8_lossy(value.as_bytes()).as_ref());

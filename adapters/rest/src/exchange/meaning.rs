@@ -41,18 +41,19 @@ impl Exchange {
             let until = self.clock.now().plus(left);
             *self.rest.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
         }
-        if self.plan.errors.is_empty() {
-            return Ok(());
-        }
-        let mut context = context.clone();
-        answer.describe(&mut context);
+        let mut described = None;
         for error in &self.plan.errors {
             if error.code.as_ref().is_some_and(|codes| !codes.contains(answer.status.as_u16())) {
                 continue;
             }
-            let holds = |when| self.plan.engine.holds(when, &context).map_err(|faulty| self.lacks(operation, &faulty));
+            let context: &Context = described.get_or_insert_with(|| {
+                let mut context = context.clone();
+                answer.describe(&mut context);
+                context
+            });
+            let holds = |when| self.plan.engine.holds(when, context).map_err(|faulty| self.lacks(operation, &faulty));
             if error.when.as_ref().map_or(Ok(true), holds)? {
-                return Err(self.meant(operation, error, answer, &context));
+                return Err(self.meant(operation, error, answer, context));
             }
         }
         Ok(())

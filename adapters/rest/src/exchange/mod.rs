@@ -149,10 +149,8 @@ impl Exchange {
 
     /// A header's value; `None` where it was marked `| optional` and has none.
     fn header(&self, name: &HeaderName, text: &Text, context: &Context) -> Result<Option<HeaderValue>, String> {
-        if self.plan.engine.value(text, context).map_err(|faulty| faulty.message)?.is_none() {
-            return Ok(None);
-        }
-        let value = self.plan.engine.string(text, context).map_err(|faulty| faulty.message)?;
+        let value = self.plan.engine.string_or_omitted(text, context).map_err(|faulty| faulty.message)?;
+        let Some(value) = value else { return Ok(None) };
         HeaderValue::try_from(value)
             .map(Some)
             .map_err(|_| format!("the value of the header `{name}` has characters that HTTP does not allow"))

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::OnceLock;
 
 use jobgate_adapter_api::Place;
 use minijinja::value::{Serde, Value as Dynamic};
@@ -37,7 +38,11 @@ impl fmt::Debug for Engine {
 
 /// The names that an evaluation knows, with their values. Cloning a value is cheap.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Context(Vec<(&'static str, Dynamic)>);
+pub(crate) struct Context {
+    names: Vec<(&'static str, Dynamic)>,
+    /// All of them as one map, for every text that reads them until one changes.
+    root: OnceLock<Dynamic>,
+}
 
 impl Context {
     pub(crate) fn set(&mut self, name: &'static str, value: &impl serde::Serialize) {
@@ -45,8 +50,11 @@ impl Context {
     }
 
     pub(crate) fn set_dynamic(&mut self, name: &'static str, value: Dynamic) {
-        self.0.retain(|(known, _)| *known != name);
-        self.0.push((name, value));
+        self.root.take();
+        match self.names.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = value,
+            None => self.names.push((name, value)),
+        }
     }
 
     /// The job that is spoken of.
@@ -56,7 +64,7 @@ impl Context {
 
     /// What a look has learned of the job.
     pub(crate) fn learn(&mut self, handles: &[(String, String)]) {
-        let Some((_, job)) = self.0.iter().find(|(known, _)| *known == "job") else { return };
+        let Some((_, job)) = self.names.iter().find(|(known, _)| *known == "job") else { return };
         let mut job = fields(job);
         let mut all = job.get("handles").map(fields).unwrap_or_default();
         all.extend(handles.iter().map(|(name, value)| (name.clone(), Dynamic::from(value.as_str()))));
@@ -66,7 +74,7 @@ impl Context {
 
     /// What a further request gave: `steps.NAME`.
     pub(crate) fn add_step(&mut self, name: &str, value: Dynamic) {
-        let steps = self.0.iter().find(|(known, _)| *known == "steps");
+        let steps = self.names.iter().find(|(known, _)| *known == "steps");
         let mut steps = steps.map(|(_, steps)| fields(steps)).unwrap_or_default();
         steps.insert(name.to_owned(), value);
         self.set_dynamic("steps", Dynamic::from(steps));
@@ -74,17 +82,18 @@ impl Context {
 
     /// A value that is a text.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| *known == name)?.1.as_str()
+        self.names.iter().find(|(known, _)| *known == name)?.1.as_str()
     }
 
     /// A handle of the job.
     pub(crate) fn handle(&self, name: &str) -> Option<String> {
-        let (_, job) = self.0.iter().find(|(known, _)| *known == "job")?;
+        let (_, job) = self.names.iter().find(|(known, _)| *known == "job")?;
         job.get_attr("handles").ok()?.get_attr(name).ok()?.as_str().map(str::to_owned)
     }
 
     fn root(&self) -> Dynamic {
-        Dynamic::from(self.0.iter().cloned().collect::<BTreeMap<&'static str, Dynamic>>())
+        let all = || Dynamic::from(self.names.iter().cloned().collect::<BTreeMap<&'static str, Dynamic>>());
+        self.root.get_or_init(all).clone()
     }
 }
 
@@ -121,7 +130,7 @@ pub(crate) struct Text {
 enum Kind {
     Constant(String),
     Expression { name: String, source: String },
-    Template { name: String, source: String },
+    Template { name: String, source: String, is_path: bool },
 }
 
 /// A compiled condition.
@@ -166,7 +175,7 @@ impl Engine {
             None if !has_marks(source) => Ok(Text { kind: Kind::Constant(source.to_owned()), uses: BTreeSet::new() }),
             None => {
                 let uses = add(&mut self.plain, &self.settings, &name, source.to_owned(), scope)?;
-                Ok(Text { kind: Kind::Template { name, source: source.to_owned() }, uses })
+                Ok(Text { kind: Kind::Template { name, source: source.to_owned(), is_path: false }, uses })
             }
         }
     }
@@ -175,7 +184,7 @@ impl Engine {
     pub(crate) fn path(&mut self, place: &Place, source: &str, scope: &Scope) -> Result<Text, String> {
         let name = place.to_string();
         let uses = add(&mut self.path, &self.settings, &name, source.to_owned(), scope)?;
-        Ok(Text { kind: Kind::Template { name, source: source.to_owned() }, uses })
+        Ok(Text { kind: Kind::Template { name, source: source.to_owned(), is_path: true }, uses })
     }
 
     /// Compiles a condition: an expression without braces.
@@ -251,18 +260,24 @@ impl Engine {
     pub(crate) fn string(&self, text: &Text, context: &Context) -> Result<String, Faulty> {
         match &text.kind {
             Kind::Constant(constant) => Ok(constant.clone()),
-            Kind::Expression { source, .. } => match self.value(text, context)? {
-                Some(Value::String(string)) => Ok(string),
-                Some(Value::Null) | None => Err(Faulty { message: format!("`{source}` has no value"), undefined: true }),
-                Some(other) => Ok(other.to_string()),
-            },
-            Kind::Template { name, source } => {
-                // A path has its template in the other environment; the names are places, so they never meet.
-                let environment = if self.plain.get_template(name).is_ok() { &self.plain } else { &self.path };
+            Kind::Expression { source, .. } => {
+                let value = self.value(text, context)?;
+                value.and_then(written).ok_or_else(|| Faulty { message: format!("`{source}` has no value"), undefined: true })
+            }
+            Kind::Template { name, source, is_path } => {
+                let environment = if *is_path { &self.path } else { &self.plain };
                 let template = environment.get_template(name).map_err(|error| fault(&error, source))?;
                 template.render(context.root()).map_err(|error| fault(&error, source))
             }
         }
+    }
+
+    /// As [`Engine::string`]; `None` where it was marked `| optional` and has none.
+    pub(crate) fn string_or_omitted(&self, text: &Text, context: &Context) -> Result<Option<String>, Faulty> {
+        let Kind::Expression { source, .. } = &text.kind else { return self.string(text, context).map(Some) };
+        let Some(value) = self.value(text, context)? else { return Ok(None) };
+        let missing = || Faulty { message: format!("`{source}` has no value"), undefined: true };
+        written(value).map(Some).ok_or_else(missing)
     }
 
     /// A string where there is one: undefined, null and empty are `None`.
@@ -348,6 +363,15 @@ impl Tree {
             Self::List(items) => items.iter().any(|item| item.any(what)),
             Self::Map(fields) => fields.iter().any(|(_, field)| field.any(what)),
         }
+    }
+}
+
+/// A value as a string; null is none.
+fn written(value: Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(string) => Some(string),
+        other => Some(other.to_string()),
     }
 }
 
