@@ -178,7 +178,7 @@ async fn steps_are_progress() {
     engine.stop();
 }
 
-/// B6, F3: Buildbot drops a request that waits for a later one of the same builder, whatever its parameters. Where the later one wants the
+/// C4, F3: Buildbot drops a request that waits for a later one of the same builder, whatever its parameters. Where the later one wants the
 /// same it does for both, and neither task stops the other's build; else the first says that it was never built.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_merged_request_is_followed_or_said_to_be_dropped() {

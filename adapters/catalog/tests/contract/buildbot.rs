@@ -144,7 +144,7 @@ async fn a_request_that_waits_is_cancelled_where_it_is() {
     assert_eq!(played.cancel("build", &job).await.unwrap(), CancelOutcome::AlreadyEnded);
 }
 
-/// E2: what happens between two requests of one look, or is built a second time, is no end.
+/// E1: what happens between two requests of one look, or is built a second time, is no end.
 #[tokio::test]
 async fn a_build_that_is_repeated_or_too_fast_is_waited_for() {
     for builder in ["flaky", "fast"] {
