@@ -30,7 +30,8 @@ pub(super) fn find(checker: &mut Checker<'_>, place: &Place, words: &Find, scope
         let message = "a job is found by the `key` of its submit; nothing here uses `key`";
         checker.issues.add_with_hint(place.clone(), message, hint);
     }
-    let reading = reading(&words.accept, |name| job.uses(name) || (list.is_some() && name == "body"));
+    let doubts = |name: &str| unsure.as_ref().is_some_and(|unsure| unsure.uses(name));
+    let reading = reading(&words.accept, |name| job.uses(name) || doubts(name) || (list.is_some() && name == "body"));
     Some(FindPlan { request, reading, not_found: words.not_found.clone(), list, unsure, job })
 }
 

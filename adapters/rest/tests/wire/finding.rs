@@ -101,6 +101,14 @@ async fn a_provider_that_forgets_is_no_proof() {
         let (found, _) = find(finding(find_words), pages(runs)).await;
         assert_eq!(found.map(|job| job.is_some()).map_err(|error| error.kind()), wanted, "{unsure}");
     }
+    // Where the answer itself says it, a page of somebody else's says nothing.
+    let words = json!({
+        "request": { "path": "/runs/{{ key }}" },
+        "job": { "id": "{{ headers.x_run | default('') }}" },
+        "unsure": "body.pruned",
+    });
+    let (found, _) = find(finding(words), |_| ResponseTemplate::new(200).set_body_raw("<html>", "text/html")).await;
+    assert_eq!(found.unwrap_err().kind(), ErrorKind::Protocol);
 }
 
 /// Jobs of which the list does not say enough.
