@@ -2,9 +2,8 @@
 //!
 //! Nothing is remembered here: which rule looks find, and since when, is a handle of the job.
 
-use jobgate_adapter_api::{JobFailure, JobState, Timestamp};
+use jobgate_adapter_api::{JobFailure, JobState, MESSAGE_CHARS, Timestamp};
 
-use crate::clean::MESSAGE_CHARS;
 use crate::exchange::Exchange;
 use crate::language::Context;
 use crate::plan::{RulePlan, Rules};

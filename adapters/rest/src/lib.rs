@@ -4,7 +4,6 @@
 mod adapter;
 mod cancel;
 mod check;
-mod clean;
 mod codes;
 mod delivery;
 mod exchange;

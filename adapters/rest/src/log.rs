@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use http::StatusCode;
 use http::header::CONTENT_RANGE;
-use jobgate_adapter_api::{AdapterError, CallContext, Operation, Retry};
+use jobgate_adapter_api::{AdapterError, CallContext, Cleaner, Operation, Retry};
 
-use crate::clean::Cleaner;
 use crate::exchange::{Answer, End, Exchange};
 use crate::language::Context;
 use crate::plan::LogPlan;

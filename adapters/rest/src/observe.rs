@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use jobgate_adapter_api::{AdapterError, CallContext, ErrorKind, JobState, Observation, Operation};
+use jobgate_adapter_api::{AdapterError, CallContext, ErrorKind, JobState, MESSAGE_CHARS, Observation, Operation};
 
-use crate::clean::MESSAGE_CHARS;
 use crate::exchange::{Answer, Exchange};
 use crate::language::{Context, Text};
 use crate::log::{self, LogRead};

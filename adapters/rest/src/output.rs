@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use jobgate_adapter_api::{
-    AdapterError, Artifact, CallContext, ErrorKind, JobFailure, JobOutput, JobState, Operation, Part, Secret,
+    AdapterError, Artifact, CallContext, Cleaner, ERROR_CHARS, ErrorKind, JobFailure, JobOutput, JobState, Operation, Part,
+    Secret,
 };
 use serde_json::Value;
 
-use crate::clean::{Cleaner, ERROR_CHARS};
 use crate::exchange::{Answer, Exchange};
 use crate::language::{Context, Faulty, Text};
 use crate::log::WHOSE;

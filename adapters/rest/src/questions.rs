@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use jobgate_adapter_api::{
-    Adapter, AdapterError, CallContext, CancelOutcome, ErrorKind, InputAction, InputAnswer, InputAnswers, InputKind,
+    Adapter, AdapterError, CallContext, CancelOutcome, ERROR_CHARS, ErrorKind, InputAction, InputAnswer, InputAnswers, InputKind,
     InputRequest, JobRef, JobState, Operation,
 };
 use serde_json::{Value, json};
 use url::Url;
 
 use crate::adapter::RestAdapter;
-use crate::clean::ERROR_CHARS;
 use crate::exchange::Exchange;
 use crate::form;
 use crate::language::{Context, Faulty};

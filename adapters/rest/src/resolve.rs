@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use jobgate_adapter_api::{AdapterError, CallContext, JobFailure, JobState, Observation, Operation, Timestamp};
+use jobgate_adapter_api::{AdapterError, CallContext, JobFailure, JobState, MESSAGE_CHARS, Observation, Operation, Timestamp};
 
-use crate::clean::MESSAGE_CHARS;
 use crate::exchange::Exchange;
 use crate::language::Context;
 use crate::observe::Judged;

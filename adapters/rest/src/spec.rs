@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use jobgate_adapter_api::{AdapterSpec, Deps, Issue, Issues, Place, ToolWords, Transport};
+use jobgate_adapter_api::{AdapterSpec, Cleaner, Deps, Issue, Issues, Place, ToolWords, Transport};
 use serde_json::Value;
 
 use crate::adapter::RestAdapter;
-use crate::clean::Cleaner;
 use crate::exchange::{Exchange, Rest as Rested};
 use crate::lookups::Remembered;
 use crate::plan::{Checked, ToolPlan};

@@ -1,8 +1,7 @@
 //! From the answer to a submit to a job, or to why there is none.
 
-use jobgate_adapter_api::{AdapterError, CallContext, ErrorKind, JobRef, Operation, Submitted};
+use jobgate_adapter_api::{AdapterError, CallContext, ERROR_CHARS, ErrorKind, JobRef, Operation, Submitted};
 
-use crate::clean::ERROR_CHARS;
 use crate::exchange::{Answer, Exchange};
 use crate::language::{Context, Faulty, Text};
 use crate::plan::{NamesPlan, OutcomePlan, Reading, SubmitPlan, ToolPlan};

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderName};
-use jobgate_adapter_api::{AdapterError, ErrorKind, Operation, Retry, Timestamp, parse_retry_after};
+use jobgate_adapter_api::{AdapterError, ERROR_CHARS, ErrorKind, Operation, Retry, Timestamp, parse_retry_after};
 
 use super::{Answer, Exchange, unusable};
-use crate::clean::ERROR_CHARS;
 use crate::language::{Context, seconds_of};
 use crate::plan::ErrorPlan;
 use crate::words::{Meaning, ResetUnit};

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, HeaderValue};
 use http::{HeaderMap, HeaderName, Request, StatusCode};
-use jobgate_adapter_api::{AdapterError, Clock, ErrorKind, Operation, Transport};
+use jobgate_adapter_api::{AdapterError, Cleaner, Clock, ERROR_CHARS, ErrorKind, Operation, Transport};
 use serde_json::Value;
 use url::Url;
 
@@ -21,7 +21,6 @@ pub(crate) use answer::Answer;
 pub(crate) use end::{Arriving, End};
 pub(crate) use meaning::Rest;
 
-use crate::clean::{Cleaner, ERROR_CHARS};
 use crate::language::{Context, Faulty, Text};
 use crate::lookups::Remembered;
 use crate::plan::{ProviderPlan, Reading, RequestPlan, Target};

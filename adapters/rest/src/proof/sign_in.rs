@@ -7,14 +7,13 @@ use std::time::Duration;
 use cookie::Cookie;
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, SET_COOKIE};
-use jobgate_adapter_api::{ErrorKind, Operation, Secret, Timestamp};
+use jobgate_adapter_api::{ERROR_CHARS, ErrorKind, Operation, Secret, Timestamp};
 use serde_json::Value;
 
 use super::jwt::Minter;
 use super::piece::{Piece, put};
 use super::token::{lost, minted, refusal, seconds};
 use super::tokens::{Fresh, Trouble};
-use crate::clean::ERROR_CHARS;
 use crate::exchange::{Answer, Exchange};
 use crate::language::{Context, Text};
 use crate::plan::{Gives, SignInPlan, TokenTexts};

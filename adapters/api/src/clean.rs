@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
-use jobgate_adapter_api::Secret;
+use crate::Secret;
 use regex::Regex;
 use serde_json::Value;
 
-/// Characters of an error's sentence.
-pub(crate) const ERROR_CHARS: usize = 300;
+/// Characters of an error's sentence: what [`Cleaner::sentence`] is usually cut to.
+pub const ERROR_CHARS: usize = 300;
 /// Characters of a status message.
-pub(crate) const MESSAGE_CHARS: usize = 200;
+pub const MESSAGE_CHARS: usize = 200;
 
 /// Addresses with a scheme, with or without credentials in them.
 static ADDRESS: LazyLock<Regex> =
@@ -24,20 +24,22 @@ const LEARNED: usize = 64;
 
 /// Knows the secrets of one provider, in every form in which they are sent.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cleaner {
+pub struct Cleaner {
     secrets: Vec<Secret>,
     /// Shared by all clones.
     learned: Arc<RwLock<VecDeque<Secret>>>,
 }
 
 impl Cleaner {
-    pub(crate) fn new(secrets: Vec<Secret>) -> Self {
+    /// Knows these secrets.
+    #[must_use]
+    pub fn new(secrets: Vec<Secret>) -> Self {
         let secrets = secrets.into_iter().filter(|secret| !secret.expose().is_empty()).collect();
         Self { secrets, learned: Arc::default() }
     }
 
     /// Knows one more secret from now on.
-    pub(crate) fn learn(&self, secret: Secret) {
+    pub fn learn(&self, secret: Secret) {
         let mut learned = self.learned.write().unwrap_or_else(PoisonError::into_inner);
         if secret.expose().is_empty() || learned.contains(&secret) {
             return;
@@ -49,7 +51,8 @@ impl Cleaner {
     }
 
     /// Knows the secrets of one task as well: the address of its deliveries, as whoever has it can make one, and `others`.
-    pub(crate) fn with_task(&self, url: Option<&str>, others: Vec<Secret>) -> Cow<'_, Self> {
+    #[must_use]
+    pub fn with_task(&self, url: Option<&str>, others: Vec<Secret>) -> Cow<'_, Self> {
         let url = url.filter(|url| !url.is_empty());
         if url.is_none() && others.is_empty() {
             return Cow::Borrowed(self);
@@ -62,7 +65,8 @@ impl Cleaner {
     }
 
     /// The text without secrets, and otherwise as it is: for results, which may hold addresses and long words.
-    pub(crate) fn redact(&self, text: String) -> String {
+    #[must_use]
+    pub fn redact(&self, text: String) -> String {
         let learned = self.learned.read().unwrap_or_else(PoisonError::into_inner);
         let without = |text: String, secret: &Secret| {
             if text.contains(secret.expose()) { text.replace(secret.expose(), "***") } else { text }
@@ -71,7 +75,8 @@ impl Cleaner {
     }
 
     /// The same for every text and name in a JSON value.
-    pub(crate) fn redact_json(&self, value: Value) -> Value {
+    #[must_use]
+    pub fn redact_json(&self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.redact(text)),
             Value::Array(items) => items.into_iter().map(|item| self.redact_json(item)).collect(),
@@ -83,7 +88,8 @@ impl Cleaner {
     }
 
     /// The sentence, cleaned and cut to `most` characters; `None` when nothing is left of it.
-    pub(crate) fn sentence(&self, text: &str, most: usize) -> Option<String> {
+    #[must_use]
+    pub fn sentence(&self, text: &str, most: usize) -> Option<String> {
         let text = self.redact(text.to_owned());
         let text = ADDRESS.replace_all(&text, "(address)");
         let text = LONG.replace_all(&text, |found: &regex::Captures<'_>| {
