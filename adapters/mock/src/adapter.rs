@@ -178,7 +178,10 @@ impl Adapter for MockAdapter {
         let now = self.clock.now();
         let started = self.world.change(&name, key, |record| {
             if record.runs.is_empty() || !self.settings.idempotent {
-                let input = Value::Object(request.arguments);
+                let mut input = request.arguments;
+                // What is configured is not the caller's to say.
+                input.extend(tool.input.clone());
+                let input = Value::Object(input);
                 record.runs.push(Run {
                     tool: cx.tool.clone(),
                     machine,

@@ -158,6 +158,79 @@ async fn a_lost_cancel_and_a_lost_answer_take_effect() {
     assert_eq!(adapter.poll(&cx("answered"), &answered).await.unwrap().state, wanted);
 }
 
+/// A machine of the provider's, whose state hands its task token to a queue.
+fn asks_with_a_token() -> Value {
+    json!({"machines": {"deploy": {"StartAt": "AskHuman", "States": {
+        "AskHuman": {
+            "Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage.waitForTaskToken",
+            "Parameters": {"QueueUrl": "q", "MessageBody": {"question.$": "$.question", "taskToken.$": "$$.Task.Token"}},
+            "ResultPath": "$.decision",
+            "Catch": [{"ErrorEquals": ["Rejected"], "Next": "Denied"}],
+            "Next": "Done"
+        },
+        "Done": {"Type": "Succeed"},
+        "Denied": {"Type": "Fail", "Error": "Rejected", "Cause": "a human said no"}
+    }}}})
+}
+
+/// E1: a state that hands its task token to a service waits for a person, who is asked what lies beside the token; yes gives the form's
+/// content, no raises the error that the words name.
+#[tokio::test]
+async fn a_state_that_waits_for_its_task_token_asks_a_person() {
+    let job = json!({"state_machine": "deploy", "input": {"question": "Ship it?"}, "approvals": {"AskHuman": {}}});
+    let bed = Bed::new(asks_with_a_token(), job);
+    let adapter = bed.instance();
+    for (action, key) in [(InputAction::Accept, "yes"), (InputAction::Decline, "no")] {
+        let job = submit(adapter.as_ref(), key).await.unwrap();
+        let JobState::InputRequired(questions) = adapter.poll(&cx(key), &job).await.unwrap().state else { panic!("it waits") };
+        assert_eq!((questions[0].key.as_str(), questions[0].message.as_str()), ("AskHuman", "Ship it?"));
+        let content = (action == InputAction::Accept).then(|| json!({"approved": true}));
+        let answers = InputAnswers::from([("AskHuman".to_owned(), InputAnswer { action, content })]);
+        adapter.provide(&cx(key), &job, &answers).await.unwrap();
+        match (action, adapter.poll(&cx(key), &job).await.unwrap().state) {
+            (InputAction::Accept, JobState::Succeeded(output)) => {
+                assert_eq!(output.data, Some(json!({"question": "Ship it?", "decision": {"approved": true}})));
+            }
+            (_, JobState::Failed(failure)) => assert_eq!(failure.message, "a human said no"),
+            (_, other) => panic!("{action:?}: {other:?}"),
+        }
+    }
+}
+
+/// H2: a machine that would wait for nobody is an error, which says what is missing and where.
+#[test]
+fn words_about_machines_and_approvals_are_checked() {
+    for (provider, job, place, said) in [
+        (
+            asks_with_a_token(),
+            json!({"state_machine": "deploy"}),
+            "providers.kit.machines.deploy.States.AskHuman.Resource",
+            "approvals",
+        ),
+        (asks_with_a_token(), json!({"state_machine": "deplo"}), "tools.work.job.state_machine", "no machine `deplo`"),
+        (json!({}), json!({"state_machine": "deploy"}), "tools.work.job.state_machine", "no machine `deploy`"),
+        (json!({}), json!({}), "tools.work.job", "either"),
+        (
+            asks_with_a_token(),
+            json!({"state_machine": "deploy", "approvals": {"AskHuman": {}, "Done": {}}}),
+            "tools.work.job.approvals.Done",
+            "no state `Done` that waits",
+        ),
+    ] {
+        let mut issues = Issues::new();
+        let tools = vec![ToolWords {
+            name: TOOL.to_owned(),
+            input_schema: json!({"type": "object"}),
+            place: Place::root().key("tools").key(TOOL).key("job"),
+            words: job,
+        }];
+        factory::<Mock>().check(&Place::root().key("providers").key("kit"), provider, tools, &mut issues);
+        let found = issues.iter().find(|issue| issue.place.to_string() == place);
+        let found = found.unwrap_or_else(|| panic!("nothing at {place}: {issues:#?}"));
+        assert!(found.message.contains(said), "{place}: {}", found.message);
+    }
+}
+
 #[tokio::test]
 async fn a_job_can_vanish_and_a_cancel_can_be_refused() {
     let faults = json!([{"call": "poll", "kind": "gone", "after": 1}, {"call": "cancel", "kind": "refused"}]);

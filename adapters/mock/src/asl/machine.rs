@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jobgate_adapter_api::ApprovalWords;
 use serde_json::Value;
 
 use super::choice::Test;
@@ -31,6 +32,8 @@ pub(crate) struct State {
     pub(crate) name: String,
     pub(crate) comment: Option<String>,
     pub(crate) progress: Option<StatedProgress>,
+    /// What a person is asked who holds the task token.
+    pub(crate) approval: Option<ApprovalWords>,
     pub(crate) data: DataFlow,
     pub(crate) retry: Vec<Retrier>,
     pub(crate) catch: Vec<Catcher>,
@@ -108,6 +111,8 @@ pub(crate) enum Resource {
     Result,
     /// Waits for a person.
     Callback,
+    /// Hands its task token to a service, and waits for a person to send it back.
+    TaskToken,
 }
 
 /// Section "Retrying after error".
@@ -175,7 +180,7 @@ impl Machine {
 impl Scope {
     fn asks_people(&self) -> bool {
         self.states.values().any(|state| match &state.kind {
-            Kind::Task { resource, .. } => *resource == Resource::Callback,
+            Kind::Task { resource, .. } => matches!(resource, Resource::Callback | Resource::TaskToken),
             Kind::Parallel(branches) => branches.iter().any(Self::asks_people),
             Kind::Map { each, .. } => each.asks_people(),
             Kind::Pass { .. } | Kind::Wait(_) | Kind::Choice { .. } | Kind::Succeed | Kind::Fail { .. } => false,

@@ -23,6 +23,7 @@ mod work;
 pub use machine::Machine;
 pub use simulate::simulate;
 pub use snapshot::{Counts, Execution, Happening, Outside, Question, Snapshot, Status};
+pub(crate) use task::TASK_TOKEN;
 
 /// The known word that someone who wrote `word` most likely meant.
 fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use jobgate_adapter_api::{Issues, Place, Timestamp};
+use jobgate_adapter_api::{ApprovalWords, Issues, Place, Timestamp};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::choice::Test;
 use super::fields::Fields;
 use super::machine::{Catcher, DataFlow, Kind, Limit, Resource, Retrier, Span, State, StatedProgress, WaitFor, Words};
 use super::path::Path;
-use super::task::RESOURCES;
+use super::task::{RESOURCES, TASK_TOKEN};
 use super::template::Template;
 use super::{parse, suggest};
 
@@ -22,7 +23,14 @@ const TYPES: [(&str, &[&[&str]]); 8] = [
     ("Pass", &[&FLOW, &["ResultPath", "Parameters", "Result"]]),
     ("Wait", &[&FLOW, &["Seconds", "SecondsPath", "Timestamp", "TimestampPath"]]),
     ("Choice", &[&["InputPath", "OutputPath", "Choices", "Default"]]),
-    ("Task", &[&FLOW, &WORK, &["Resource", "TimeoutSeconds", "TimeoutSecondsPath", "HeartbeatSeconds", "HeartbeatSecondsPath"]]),
+    (
+        "Task",
+        &[
+            &FLOW,
+            &WORK,
+            &["Resource", "TimeoutSeconds", "TimeoutSecondsPath", "HeartbeatSeconds", "HeartbeatSecondsPath", "MockApproval"],
+        ],
+    ),
     ("Succeed", &[&["InputPath", "OutputPath"]]),
     ("Fail", &[&["Error", "Cause", "ErrorPath", "CausePath"]]),
     ("Parallel", &[&FLOW, &WORK, &["Branches"]]),
@@ -63,6 +71,7 @@ pub(crate) fn read(name: &str, words: &Value, place: Place, names: &mut BTreeSet
         output: fields.selection("OutputPath", issues),
     };
     let progress = progress(&fields, issues);
+    let approval = approval(&fields, issues);
     let comment = fields.text("Comment", issues).map(str::to_owned);
     let (retry, catch) = (retriers(&fields, issues), catchers(&fields, issues));
     let kind = match kind {
@@ -75,7 +84,7 @@ pub(crate) fn read(name: &str, words: &Value, place: Place, names: &mut BTreeSet
         "Parallel" => parallel(&fields, names, issues),
         _ => map(&fields, names, issues)?,
     };
-    Some(State { name: name.to_owned(), comment, progress, data, retry, catch, next, kind })
+    Some(State { name: name.to_owned(), comment, progress, approval, data, retry, catch, next, kind })
 }
 
 /// `Next` or `End: true` (section "Transitions").
@@ -132,15 +141,28 @@ fn choice(fields: &Fields<'_>, issues: &mut Issues) -> Kind {
 fn task(fields: &Fields<'_>, parameters: Option<&Template>, issues: &mut Issues) -> Kind {
     let known = || RESOURCES.iter().map(|(name, _)| *name);
     let named = fields.text("Resource", issues);
+    let (timeout, heartbeat) = limits(fields, issues);
+    if named.is_some_and(|named| named.ends_with(TASK_TOKEN)) {
+        if !fields.has("MockApproval") {
+            let message = "nobody here sends a task token back; name the state under the tool's `approvals`, and a person does";
+            issues.add_with_hint(fields.at("Resource"), message, "approvals: { AskHuman: {} }");
+        }
+        return Kind::Task { resource: Resource::TaskToken, timeout, heartbeat };
+    }
     let Some(&(_, resource)) = RESOURCES.iter().find(|(name, _)| Some(*name) == named) else {
         let hint = named.and_then(|named| suggest(named, known())).map_or_else(
             || format!("one of {}", known().collect::<Vec<_>>().join(", ")),
             |meant| format!("did you mean `{meant}`?"),
         );
         issues.add_with_hint(fields.at("Resource"), format!("there is no resource `{}` here", named.unwrap_or_default()), hint);
-        return Kind::Task { resource: Resource::Result, timeout: None, heartbeat: None };
+        return Kind::Task { resource: Resource::Result, timeout, heartbeat };
     };
     check_parameters(resource, parameters, fields, issues);
+    Kind::Task { resource, timeout, heartbeat }
+}
+
+/// `TimeoutSeconds` and `HeartbeatSeconds`.
+fn limits(fields: &Fields<'_>, issues: &mut Issues) -> (Option<Span>, Option<Span>) {
     let timeout = fields.span("TimeoutSeconds", issues);
     let heartbeat = fields.span("HeartbeatSeconds", issues);
     if let (Some(Span::Fixed(timeout)), Some(Span::Fixed(heartbeat))) = (&timeout, &heartbeat)
@@ -148,7 +170,14 @@ fn task(fields: &Fields<'_>, parameters: Option<&Template>, issues: &mut Issues)
     {
         issues.add(fields.at("HeartbeatSeconds"), "`HeartbeatSeconds` is smaller than `TimeoutSeconds`");
     }
-    Kind::Task { resource, timeout, heartbeat }
+    (timeout, heartbeat)
+}
+
+/// `MockApproval`: what the tool's `approvals` say of this state.
+fn approval(fields: &Fields<'_>, issues: &mut Issues) -> Option<ApprovalWords> {
+    let words = fields.map.get("MockApproval")?;
+    let read = ApprovalWords::deserialize(words);
+    read.map_err(|error| issues.add(fields.at("MockApproval"), error.to_string())).ok()
 }
 
 /// Parameters without a path are read whole; of others, the keys are known at least.

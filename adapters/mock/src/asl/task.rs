@@ -1,4 +1,4 @@
-//! What a `Task` can do here: give a canned result, or wait for a person.
+//! What a `Task` can do here: give a canned result, or wait for a person, also as one who holds its task token.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,6 +7,9 @@ use super::machine::Resource;
 
 /// The words for each resource.
 pub(crate) const RESOURCES: [(&str, Resource); 2] = [("mock:result", Resource::Result), ("mock:callback", Resource::Callback)];
+
+/// How the name of a resource ends that waits until somebody sends its task token back.
+pub(crate) const TASK_TOKEN: &str = ".waitForTaskToken";
 
 /// What `mock:result` takes as its `Parameters`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
@@ -46,6 +49,8 @@ impl Resource {
         match self {
             Self::Result => &CANNED_WORDS,
             Self::Callback => &CALLBACK_WORDS,
+            // Whatever its service takes.
+            Self::TaskToken => &[],
         }
     }
 
@@ -54,6 +59,7 @@ impl Resource {
         match self {
             Self::Result => Canned::read(parameters).map(|_| ()),
             Self::Callback => Callback::read(parameters).map(|_| ()),
+            Self::TaskToken => Ok(()),
         }
     }
 }

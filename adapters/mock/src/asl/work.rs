@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use jobgate_adapter_api::{ApprovalWords, Cleaner, InputKind, TaskToken};
 use serde_json::Value;
 
 use super::fault::{self, Fault};
@@ -46,13 +47,31 @@ impl Runner<'_> {
             }
             Resource::Callback => {
                 let asked = if given { Callback::read(&payload).map_err(Fault::runtime)? } else { Callback::default() };
-                Ok(self.callback(state, asked, limit, attempt))
+                let question = Question {
+                    key: attempt.key.to_owned(),
+                    message: asked.message.unwrap_or_else(|| state.label().to_owned()),
+                    form: asked.form.unwrap_or_else(|| serde_json::json!({"type": "object", "properties": {}})),
+                    url: asked.url,
+                };
+                Ok(self.callback(state, question, |answer| Ok(answer.clone()), limit, attempt))
+            }
+            Resource::TaskToken => {
+                let words = state.approval.clone().unwrap_or_default();
+                let question = held(payload, state, &words, attempt.key)?;
+                Ok(self.callback(state, question, |answer| sent_back(answer, &words), limit, attempt))
             }
         }
     }
 
     /// Waits for a person; nobody sends signs of life for one, so a heartbeat is a second timeout.
-    fn callback(&self, state: &State, asked: Callback, limit: Limit, attempt: Attempt<'_>) -> Course {
+    fn callback(
+        &self,
+        state: &State,
+        question: Question,
+        result: impl Fn(&Value) -> Result<Value, Fault>,
+        limit: Limit,
+        attempt: Attempt<'_>,
+    ) -> Course {
         let answers = self.journal.iter().filter_map(|happening| match &happening.what {
             Outside::Answered { key, answer } if key == attempt.key => Some((happening.at.as_millis(), answer)),
             Outside::Answered { .. } | Outside::Cancelled => None,
@@ -60,17 +79,11 @@ impl Runner<'_> {
         let last = limit.map_or(attempt.horizon, |(at, _)| at.min(attempt.horizon));
         let answer = answers.filter(|(at, _)| (attempt.start..=last).contains(at)).min_by_key(|(at, _)| *at);
         if let Some((at, answer)) = answer {
-            return Course::Done { at, result: Ok(answer.clone()) };
+            return Course::Done { at, result: result(answer) };
         }
         if let Some(given_up) = given_up(limit, attempt.horizon) {
             return given_up;
         }
-        let question = Question {
-            key: attempt.key.to_owned(),
-            message: asked.message.unwrap_or_else(|| state.label().to_owned()),
-            form: asked.form.unwrap_or_else(|| serde_json::json!({"type": "object", "properties": {}})),
-            url: asked.url,
-        };
         let mut open = work(state, attempt.start, attempt.start, attempt.horizon);
         open.questions.push(question);
         open.next_change = limit.map(|(at, _)| at);
@@ -127,6 +140,25 @@ impl Runner<'_> {
         let done = Counts { done: side.outputs.len() as f64, total: Some(items.len() as f64) };
         side.end(state, items.len(), |_| Some(done))
     }
+}
+
+/// What whoever holds the task token is asked.
+fn held(parameters: Value, state: &State, words: &ApprovalWords, key: &str) -> Result<Question, Fault> {
+    let token = TaskToken::find(parameters).ok_or_else(|| Fault::runtime("the parameters hand over no task token"))?;
+    let asked = token.question(key.to_owned(), &state.name, words, &Cleaner::default());
+    let (form, url) = match asked.kind {
+        InputKind::Form { schema } => (schema, None),
+        InputKind::Url { url } => (Value::Null, Some(url)),
+    };
+    Ok(Question { key: asked.key, message: asked.message, form, url })
+}
+
+/// The result of a task whose token was sent back: a yes with the form's content, a no as an error.
+fn sent_back(answer: &Value, words: &ApprovalWords) -> Result<Value, Fault> {
+    if answer["action"] == "accept" {
+        return Ok(answer.get("content").filter(|content| !content.is_null()).cloned().unwrap_or_else(|| serde_json::json!({})));
+    }
+    Err(Fault::new(words.decline.error.clone(), words.decline.cause.clone()))
 }
 
 /// A task that takes its time and gives what it was told to.
