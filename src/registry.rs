@@ -27,6 +27,8 @@ impl Registry {
         let registry = registry.with(jobgate_adapter_api::factory::<jobgate_adapter_mock::Mock>());
         #[cfg(feature = "adapter-rest")]
         let registry = registry.with(jobgate_adapter_api::factory::<jobgate_adapter_rest::Rest>());
+        #[cfg(feature = "adapter-step-functions")]
+        let registry = registry.with(jobgate_adapter_api::factory::<jobgate_adapter_step_functions::StepFunctions>());
         registry
     }
 
