@@ -12,7 +12,6 @@ use jobgate_test_support::caller::{CANCELLED, Caller, JOB_FAILED};
 use jobgate_test_support::engine::Engine;
 use jobgate_test_support::gateway::{Gateway, Setup};
 use jobgate_test_support::relay::{Relay, Seen, Way};
-use jobgate_test_support::wait;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -77,7 +76,7 @@ async fn one_call_is_one_execution_whatever_is_lost() {
         moto.relay.rule(|seen, _| if is_start(seen) { Way::Hold } else { Way::Pass });
         let id = caller.detach("run", &arguments(name));
         count += 1;
-        moto.until("ok", count, state).await;
+        moto.amazon.until("ok", count, state).await;
         gateway.kill();
         moto.relay.rule(|_, _| Way::Pass);
         gateway = setup.start().await;
@@ -104,14 +103,14 @@ async fn one_call_is_one_execution_whatever_is_lost() {
     assert_eq!(moto.amazon.executions("ok").await.len(), count + 1);
 
     let id = caller.detach("run", &self::arguments("slow", &json!({})));
-    moto.until("slow", 1, "RUNNING").await;
+    moto.amazon.until("slow", 1, "RUNNING").await;
     assert_eq!(caller.run(&["tasks", "cancel", &id]).0, 0);
     let (code, ended) = caller.follow(&id);
     assert_eq!((code, &ended["status"]), (CANCELLED, &json!("cancelled")), "{ended}");
-    moto.until("slow", 1, "ABORTED").await;
+    moto.amazon.until("slow", 1, "ABORTED").await;
 
     let id = caller.detach("run", &self::arguments("slow", &json!({ "again": true })));
-    moto.until("slow", 2, "RUNNING").await;
+    moto.amazon.until("slow", 2, "RUNNING").await;
     moto.amazon.forget().await;
     let ended = gateway.wire.ended(&id, LIMIT).await;
     assert!(ended["status"] == "failed" && ended.to_string().contains("gone"), "{ended}");
@@ -147,7 +146,7 @@ async fn a_task_token_is_a_question() {
 
     let elsewhere = ask("Wait?");
     let key = question(&moto, &gateway, &elsewhere, "Wait?").await;
-    let token = moto.tokens().await.pop().unwrap();
+    let token = moto.amazon.tokens("approval").await.pop().unwrap();
     moto.amazon.states("SendTaskSuccess", json!({ "taskToken": token, "output": "{\"approved\":false}" })).await;
     let ended = gateway.wire.ended(&elsewhere, LIMIT).await;
     let decision = &ended["result"]["structuredContent"]["output"]["decision"];
@@ -157,7 +156,7 @@ async fn a_task_token_is_a_question() {
     assert_eq!(gateway.wire.task(&elsewhere).await.unwrap()["status"], "completed");
 
     assert_eq!(moto.amazon.executions("approval").await.len(), 3);
-    for token in moto.tokens().await {
+    for token in moto.amazon.tokens("approval").await {
         assert!(!gateway.output().contains(&token), "a token is in the log");
     }
     moto.check_signatures();
@@ -187,7 +186,7 @@ async fn question(moto: &Moto, gateway: &Gateway, id: &str, message: &str) -> St
     assert_eq!(asked.len(), 1, "{task}");
     let (key, request) = asked.iter().next().unwrap();
     assert!(request.to_string().contains(message), "{task}");
-    for token in moto.tokens().await {
+    for token in moto.amazon.tokens("approval").await {
         assert!(!task.to_string().contains(&token), "the token is shown: {task}");
     }
     key.clone()
@@ -218,32 +217,6 @@ impl Moto {
         fs::write(&config, CONFIG.replace("PORT", &self.relay.port().to_string())).unwrap();
         let setup = Setup::new(env!("CARGO_BIN_EXE_jobgate"), self.folder.path()).config(&config);
         setup.env("AWS_ACCESS_KEY_ID", KEY.0).env("AWS_SECRET_ACCESS_KEY", KEY.1)
-    }
-
-    /// Waits until a machine has this many executions, the last of them in this state.
-    async fn until(&self, machine: &str, count: usize, state: &str) {
-        wait::until_async(&format!("{machine} to be {state}"), LIMIT, async || {
-            let mut executions = self.amazon.executions(machine).await;
-            executions.sort_by(|one, other| one["startDate"].as_f64().unwrap().total_cmp(&other["startDate"].as_f64().unwrap()));
-            (executions.len() == count && executions[count - 1]["status"] == state).then_some(())
-        })
-        .await;
-    }
-
-    /// The tokens that the approvals have handed out, the last one last.
-    async fn tokens(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        for execution in self.amazon.executions("approval").await {
-            let history = self.amazon.states("GetExecutionHistory", json!({ "executionArn": execution["executionArn"] })).await;
-            let events = history["events"].as_array().unwrap();
-            let handed_out = events.iter().find(|event| event["type"] == "TaskScheduled").unwrap();
-            let parameters = handed_out["taskScheduledEventDetails"]["parameters"].as_str().unwrap();
-            let parameters: Value = serde_json::from_str(parameters).unwrap();
-            let token = parameters["MessageBody"]["taskToken"].as_str().unwrap().to_owned();
-            found.push((execution["startDate"].as_f64().unwrap(), token));
-        }
-        found.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-        found.into_iter().map(|(_, token)| token).collect()
     }
 
     /// Has botocore, which moto brings along, sign every request that came, and compares.

@@ -1,9 +1,15 @@
 //! AWS as moto plays it: state machines that really run, topics and queues, asked past the gateway.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::engine::{Engine, shared};
+use crate::wait;
 use crate::wire::Wire;
+
+/// Longest wait for one machine or one state.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// The account that moto has.
 const ACCOUNT: &str = "us-east-1:123456789012";
@@ -24,6 +30,11 @@ pub fn machine_arn(name: &str) -> String {
 #[must_use]
 pub fn topic_arn(name: &str) -> String {
     format!("arn:aws:sns:{ACCOUNT}:{name}")
+}
+
+/// When an execution began.
+fn started(execution: &Value) -> f64 {
+    execution["startDate"].as_f64().unwrap_or_default()
 }
 
 /// A client of moto.
@@ -137,6 +148,39 @@ impl Amazon {
         let executions = self.executions(machine).await;
         assert_eq!(executions.len(), 1, "{executions:?}");
         executions[0]["executionArn"].as_str().expect("an execution has an ARN").to_owned()
+    }
+
+    /// Waits until a machine has this many executions, the last of them in this state.
+    ///
+    /// # Panics
+    /// When that takes too long.
+    pub async fn until(&self, machine: &str, count: usize, state: &str) {
+        wait::until_async(&format!("{machine} to be {state}"), LIMIT, async || {
+            let mut executions = self.executions(machine).await;
+            executions.sort_by(|one, other| started(one).total_cmp(&started(other)));
+            (executions.len() == count && executions[count - 1]["status"] == state).then_some(())
+        })
+        .await;
+    }
+
+    /// The tokens that a machine's `TaskScheduled` events have handed out in a `MessageBody`, the last one last.
+    ///
+    /// # Panics
+    /// When an execution has handed out none.
+    pub async fn tokens(&self, machine: &str) -> Vec<String> {
+        let mut executions = self.executions(machine).await;
+        executions.sort_by(|one, other| started(one).total_cmp(&started(other)));
+        let mut found = Vec::new();
+        for execution in executions {
+            let history = self.states("GetExecutionHistory", json!({ "executionArn": execution["executionArn"] })).await;
+            let handed_out =
+                history["events"].as_array().and_then(|events| events.iter().find(|it| it["type"] == "TaskScheduled"));
+            let parameters = handed_out.and_then(|event| event["taskScheduledEventDetails"]["parameters"].as_str());
+            let parameters: Option<Value> = parameters.and_then(|text| serde_json::from_str(text).ok());
+            let token = parameters.as_ref().and_then(|it| it["MessageBody"]["taskToken"].as_str());
+            found.push(token.unwrap_or_else(|| panic!("no token in {history}")).to_owned());
+        }
+        found
     }
 
     /// Makes it forget everything.
