@@ -279,10 +279,10 @@ impl Adapter for StepFunctionsAdapter {
         let client = self.connection.client(Operation::Poll, cx);
         let answer = client.describe_execution().execution_arn(job.id()).send().await;
         let seen = answer.map_err(|error| self.connection.error(Operation::Poll, error))?;
-        if seen.redrive_count().unwrap_or_default() > 0 {
-            if let Some(state) = self.first_run(&client, job).await? {
-                return Ok(Observation::new(state).with_message("it was redriven since; the task is about its first run"));
-            }
+        if seen.redrive_count().unwrap_or_default() > 0
+            && let Some(state) = self.first_run(&client, job).await?
+        {
+            return Ok(Observation::new(state).with_message("it was redriven since; the task is about its first run"));
         }
         let state = match seen.status() {
             ExecutionStatus::Running => return self.running(&client, tool, job).await,

@@ -22,7 +22,7 @@ fn held(name: &str) -> Value {
 async fn batch_jobs() -> HttpRig {
     rig("slurm")
         .await
-        .case(Scenario::RunsToEnd, Case::new("batch_job", named("good")).expecting("/tmp/1.out"))
+        .case(Scenario::RunsToEnd, Case::new("batch_job", named("good")).expecting("/scratch/1.out"))
         .case(Scenario::Fails, Case::new("batch_job", named("exit")).expecting("exit code 3"))
         .case(Scenario::RunsLong, Case::new("batch_job", named("long")))
         .case(Scenario::UnknownWord, Case::new("batch_job", named("odd")).expecting("HIBERNATING"))
@@ -65,7 +65,7 @@ async fn a_slurmrestd_of_today_is_spoken_to_in_its_own_words() {
     let with_limit = |name: &str| json!({ "name": name, "script": "#!/bin/sh\ntrue\n", "minutes": 10 });
     let JobState::Succeeded(output) = ended(&played, with_limit("good")).await.state else { panic!("it ended well") };
     let data = output.data.unwrap();
-    assert_eq!((&data["output"], &data["ended_at"]), (&json!("/tmp/40.out"), &json!("2026-07-28T12:00:03Z")));
+    assert_eq!((&data["output"], &data["ended_at"]), (&json!("/scratch/40.out"), &json!("2026-07-28T12:00:03Z")));
     let said = failure(ended(&played, with_limit("exit")).await).message;
     assert_eq!(said, "The job ended as FAILED (NonZeroExitCode), exit code 3.");
     let said = failure(ended(&played, with_limit("killed")).await).message;

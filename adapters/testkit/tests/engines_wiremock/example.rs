@@ -23,7 +23,9 @@ pub(crate) fn of(mapping: &Value) -> Ask {
             // WireMock answers 500 to a multipart body that is none.
             Some(value) if value.starts_with("multipart/") => {
                 ask = ask.with(name, "multipart/form-data; boundary=B");
-                body = format!("--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n{body}\r\n--B--\r\n");
+                if example["body"].is_null() {
+                    body = format!("--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n{body}\r\n--B--\r\n");
+                }
             }
             Some(value) => ask = ask.with(name, &value),
             None => {}
