@@ -1,5 +1,4 @@
 //! Configurations that must be refused, each with its place and a sentence that helps; and examples that must not.
-#![expect(clippy::unwrap_used, reason = "a test's helpers may fail loudly")]
 
 use jobgate_adapter_api::{Issues, Place, ToolWords, factory};
 use jobgate_adapter_rest::Rest;
