@@ -122,7 +122,7 @@ pub(super) fn located(document: &Document, issues: Issues) -> impl Iterator<Item
 
 /// A problem of a configuration that only building it shows, placed in the file it came from.
 ///
-/// `text` is what [`load`] was given.
+/// `text` is what [`load`](super::load) was given.
 #[must_use]
 pub fn locate(text: &str, file: &str, issues: Issues) -> Diagnostics {
     let list = match Document::read(text, &mut Vec::new()) {
