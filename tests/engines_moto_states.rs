@@ -68,48 +68,48 @@ async fn one_call_is_one_execution_whatever_is_lost() {
     let setup = moto.setup();
     let caller = Caller::new(&setup);
     let mut gateway = setup.start().await;
-    let arguments = |name: &str| arguments("ok", &json!({ "name": name, "fail": false }));
-    let mut count = 0;
+    moto.amazon.patient_machine().await;
+    let greet = |machine: &str, name: &str| arguments(machine, &json!({ "name": name, "fail": false }));
 
     // Killed between the submit and its record: the same name is the same execution while it runs, and afterwards it is ours.
-    for (name, state) in [("runs", "RUNNING"), ("ended", "SUCCEEDED")] {
+    for (machine, name, state) in [("patient", "runs", "RUNNING"), ("ok", "ended", "SUCCEEDED")] {
         moto.relay.rule(|seen, _| if is_start(seen) { Way::Hold } else { Way::Pass });
-        let id = caller.detach("run", &arguments(name));
-        count += 1;
-        moto.amazon.until("ok", count, state).await;
+        let id = caller.detach("run", &greet(machine, name));
+        moto.amazon.until(machine, 1, state).await;
         gateway.kill();
         moto.relay.rule(|_, _| Way::Pass);
         gateway = setup.start().await;
         let (code, ended) = caller.follow(&id);
         assert_eq!((code, greeting(&ended)), (0, &json!(format!("hello {name}"))), "{ended}");
-        assert_eq!(moto.amazon.executions("ok").await.len(), count, "{name}");
+        assert_eq!(moto.amazon.executions(machine).await.len(), 1, "{name}");
     }
+    let mut count = 1;
 
     for way in [Way::Lose, Way::Twice] {
         let mut first = true;
         moto.relay.rule(move |seen, _| if is_start(seen) && std::mem::take(&mut first) { way } else { Way::Pass });
-        let (code, ended) = caller.run(&["call", "run", "--json", &arguments("eve").to_string()]);
+        let (code, ended) = caller.run(&["call", "run", "--json", &greet("ok", "eve").to_string()]);
         assert_eq!((code, greeting(&ended)), (0, &json!("hello eve")), "{way:?}: {ended}");
         count += 1;
         assert_eq!(moto.amazon.executions("ok").await.len(), count, "{way:?}");
     }
 
     // In the middle.
-    let id = caller.detach("run", &arguments("middle"));
+    let id = caller.detach("run", &greet("ok", "middle"));
     gateway.kill();
     let gateway = setup.start().await;
     let (code, ended) = caller.follow(&id);
     assert_eq!((code, greeting(&ended)), (0, &json!("hello middle")), "{ended}");
     assert_eq!(moto.amazon.executions("ok").await.len(), count + 1);
 
-    let id = caller.detach("run", &self::arguments("slow", &json!({})));
+    let id = caller.detach("run", &arguments("slow", &json!({})));
     moto.amazon.until("slow", 1, "RUNNING").await;
     assert_eq!(caller.run(&["tasks", "cancel", &id]).0, 0);
     let (code, ended) = caller.follow(&id);
     assert_eq!((code, &ended["status"]), (CANCELLED, &json!("cancelled")), "{ended}");
     moto.amazon.until("slow", 1, "ABORTED").await;
 
-    let id = caller.detach("run", &self::arguments("slow", &json!({ "again": true })));
+    let id = caller.detach("run", &arguments("slow", &json!({ "again": true })));
     moto.amazon.until("slow", 2, "RUNNING").await;
     moto.amazon.forget().await;
     let ended = gateway.wire.ended(&id, LIMIT).await;

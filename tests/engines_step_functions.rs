@@ -6,9 +6,9 @@
 use std::fs;
 use std::time::Duration;
 
-use jobgate_test_support::amazon::Amazon;
+use jobgate_test_support::amazon::{Amazon, ready_definition};
 use jobgate_test_support::caller::{CANCELLED, Caller, JOB_FAILED};
-use jobgate_test_support::engine::{Engine, shared};
+use jobgate_test_support::engine::Engine;
 use jobgate_test_support::gateway::{Gateway, Setup};
 use jobgate_test_support::relay::{Relay, Seen, Way};
 use jobgate_test_support::wait;
@@ -43,6 +43,12 @@ tools:
     input: { type: object, properties: { name: { type: string }, fail: { type: boolean } }, required: [name, fail] }
     task: { gone_grace: 2s, poll: { initial: 500ms, max: 500ms } }
     job: { state_machine: ok }
+  greet_late:
+    provider: aws
+    description: Greets somebody, after eight seconds.
+    input: { type: object, properties: { name: { type: string }, fail: { type: boolean } }, required: [name, fail] }
+    task: { poll: { initial: 500ms, max: 500ms } }
+    job: { state_machine: patient }
   wait:
     provider: *machines
     description: Waits for a minute.
@@ -135,23 +141,23 @@ async fn one_call_is_one_execution() {
     let caller = Caller::new(&setup);
     let mut gateway = setup.start().await;
     let greet = json!({ "name": "eve", "fail": false });
-    let mut count = 0;
-    for state in ["RUNNING", "SUCCEEDED"] {
+    moto.amazon.patient_machine().await;
+    // The same name is the same execution while it runs, and afterwards it is ours.
+    for (tool, machine, state) in [("greet_late", "patient", "RUNNING"), ("greet", "ok", "SUCCEEDED")] {
         moto.relay.rule(|seen, _| if is_start(seen) { Way::Hold } else { Way::Pass });
-        let id = caller.detach("greet", &greet);
-        count += 1;
-        moto.amazon.until("ok", count, state).await;
+        let id = caller.detach(tool, &greet);
+        moto.amazon.until(machine, 1, state).await;
         gateway.kill();
         moto.relay.rule(|_, _| Way::Pass);
         gateway = setup.start().await;
         let (code, ended) = caller.follow(&id);
         assert_eq!((code, &ended["result"]["structuredContent"]["greeting"]), (0, &json!("hello eve")), "{ended}");
-        assert_eq!(moto.amazon.executions("ok").await.len(), count, "{state}");
+        assert_eq!(moto.amazon.executions(machine).await.len(), 1, "{state}");
     }
     let mut first = true;
     moto.relay.rule(move |seen, _| if is_start(seen) && std::mem::take(&mut first) { Way::Lose } else { Way::Pass });
     assert_eq!(caller.run(&["call", "greet", "--json", &greet.to_string()]).0, 0);
-    assert_eq!(moto.amazon.executions("ok").await.len(), count + 1);
+    assert_eq!(moto.amazon.executions("ok").await.len(), 2);
 
     let elsewhere = caller.detach("ship", &json!({ "question": "Wait?" }));
     question(&gateway, &elsewhere, "Wait?").await;
@@ -209,12 +215,8 @@ impl Moto {
 
     /// A gateway whose tools are where this line says.
     async fn setup(&self, line: &str) -> (Setup, TempDir) {
-        let definition = |name: &str| {
-            let text = fs::read_to_string(shared().join(format!("engines/moto/{name}.asl.json"))).unwrap();
-            serde_json::from_str::<Value>(&text).unwrap()
-        };
         let machines: Value =
-            MACHINES.iter().map(|name| ((*name).to_owned(), definition(name))).collect::<serde_json::Map<_, _>>().into();
+            MACHINES.iter().map(|name| ((*name).to_owned(), ready_definition(name))).collect::<serde_json::Map<_, _>>().into();
         let queue = self.amazon.queue("approvals").await;
         let config = CONFIG
             .replace("MACHINES", &machines.to_string())

@@ -32,6 +32,17 @@ pub fn topic_arn(name: &str) -> String {
     format!("arn:aws:sns:{ACCOUNT}:{name}")
 }
 
+/// The definition that lies beside the engine, as `moto/NAME.asl.json`.
+///
+/// # Panics
+/// When there is none.
+#[must_use]
+pub fn ready_definition(name: &str) -> Value {
+    let file = shared().join(format!("engines/moto/{name}.asl.json"));
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
 /// When an execution began.
 fn started(execution: &Value) -> f64 {
     execution["startDate"].as_f64().unwrap_or_default()
@@ -125,10 +136,17 @@ impl Amazon {
     /// # Panics
     /// When there is none, or moto refuses.
     pub async fn ready_machine(&self, name: &str) {
-        let file = shared().join(format!("engines/moto/{name}.asl.json"));
-        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        let definition = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        self.machine(name, &definition).await;
+        self.machine(name, &ready_definition(name)).await;
+    }
+
+    /// Makes the state machine `patient`: `ok`, which takes eight seconds instead of two, long enough to kill a gateway meanwhile.
+    ///
+    /// # Panics
+    /// When moto refuses.
+    pub async fn patient_machine(&self) {
+        let mut definition = ready_definition("ok");
+        definition["States"]["Sleep"]["Seconds"] = json!(8);
+        self.machine("patient", &definition).await;
     }
 
     /// The executions of a machine that it ever saw, the last one first.
